@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 from support.matrix_units import units_everywhere
-from support.named_reduce import COMBINATIONS, named
+from support.named_reduce import COMBINATIONS, reduce_by_name
 from support.oracles import PRIME, assert_near, assert_same, check_reduced, factors, scan_tolerance, values
 from support.random_segments import check_segments, shaped
 from support.template_words import helper, rendering_of
@@ -83,7 +83,7 @@ void cmr_tried(__global {kind} *x, __global uint *at, __global {kind} *o0, __glo
 def test_reductions_of_every_operator(name: str, dtype: str, cut: cm.Context, rng: np.random.Generator) -> None:
     for length in SIZES:
         x = factors(rng, dtype, length) if name == "product" else values(rng, dtype, length)
-        check_reduced(name, x, named(name, x, cut, "parallel"), fp64=cut.facts.fp64)
+        check_reduced(name, x, reduce_by_name(name, x, cut, "parallel"), fp64=cut.facts.fp64)
 
 
 @pytest.mark.parametrize("dtype", ["f4", "f8", "i4", "u1", "c8", "c16"])

@@ -12,7 +12,7 @@ from pathlib import Path
 
 sys.path[:0] = [str(Path(__file__).parents[1]), str(Path(__file__).parents[2])]  # the oracles, the library
 
-from support.driver_faults import CODES, ENQUEUED, Driver, fails_cleanly, nothing_lost, places  # noqa: E402
+from support.driver_faults import CODES, ENQUEUES, Driver, fails_cleanly, nothing_lost, places  # noqa: E402
 from support.exact_calls import families  # noqa: E402
 
 import clmapreduce as cm  # noqa: E402
@@ -25,7 +25,7 @@ def run(device: str | None, seconds: float) -> int:
         for place in places(context, family, every=True):
             for fault in CODES:
                 for late in (False, True):
-                    if late and place[0] not in ENQUEUED:
+                    if late and place[0] not in ENQUEUES:
                         continue
                     if time.monotonic() > until:
                         return count

@@ -81,5 +81,5 @@ def test_another_number_is_another_result(context: cm.Context, mode: str, rng: n
         for s in (0.25, 2.0, 0.25, 3.75):
             actual = (-(Vi(a) - Vj(b)).sqnorm2() * s).exp().sum(1, context=context, mode=mode)
             terms = np.exp(-squares * s)
-            allowed = 4 * np.finfo("f4").eps * (terms * (1 + squares * s)).sum(1)
-            assert np.all(np.abs(np.asarray(actual)[:, 0] - terms.sum(1)) <= allowed)
+            tolerance = 4 * np.finfo("f4").eps * (terms * (1 + squares * s)).sum(1)
+            assert np.all(np.abs(np.asarray(actual)[:, 0] - terms.sum(1)) <= tolerance)

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from support.pair_plans import computed, inputs_of, pair_of, per_pair, random_arrays, steps, vector
+from support.pair_plans import inputs_of, pair_of, per_pair, random_arrays, steps, values_of, vector
 
 from clmapreduce.formula.evaluate import evaluate
 from clmapreduce.formula.node import Apply, Literal, Symbol, postorder
@@ -21,8 +21,8 @@ EXTREMES = [0.0, -0.0, 1.0, -2.0, 1e-30, 3e38, np.inf, -np.inf, np.nan]
 
 def values_on(pair: Pair, *arrays: Any) -> list[Any]:
     """A pair's values on arrays in the order of its inputs."""
-    named = {g.name: np.asarray(a, g.symbols[0].dtype) for g, a in zip(pair.inputs, arrays, strict=True)}
-    return computed(pair, named)
+    by_name = {g.name: np.asarray(a, g.symbols[0].dtype) for g, a in zip(pair.inputs, arrays, strict=True)}
+    return values_of(pair, by_name)
 
 
 def test_an_exponential_is_a_power_of_two_of_one_factor_of_its_own() -> None:
@@ -148,7 +148,7 @@ def test_rewriting_changes_a_few_roundings_only(text: str, rng: np.random.Genera
         places = {Role.ROW: (slice(None), None), Role.COLUMN: (None,), Role.PARAMETER: ()}
         arrays = {variables[g.name]: values[g.name].astype(float)[places[g.role]] for g in pair.inputs if not g.scalar}
         expected = dense(formula, arrays)
-        actual = np.stack(computed(pair, values), -1)
+        actual = np.stack(values_of(pair, values), -1)
         np.testing.assert_allclose(actual, np.broadcast_to(expected, actual.shape), rtol=40 * np.finfo(code).eps)
 
 

@@ -29,14 +29,14 @@ def zeros(*shape: int, dtype: str = "f4") -> np.ndarray:
 @pytest.fixture(name="no_launches")
 def refuses_launches(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """Nothing may be launched meanwhile."""
-    launched: list[str] = []
+    launches: list[str] = []
     queue = type(cm.Context().queue)
-    monkeypatch.setattr(queue, "launch", lambda queue, kernel, *a, **k: launched.append(kernel.name))
+    monkeypatch.setattr(queue, "launch", lambda queue, kernel, *a, **k: launches.append(kernel.name))
     yield
-    assert not launched
+    assert not launches
 
 
-GIVEN: list[tuple[dict[Variable, Any], type[Exception], str]] = [
+WRONG_ARRAYS: list[tuple[dict[Variable, Any], type[Exception], str]] = [
     ({X: zeros(7, 2)}, ShapeError, r"variable 0 \(i\) has shape \(7, 2\); it must be \(\.\.\., M, 3\)"),
     ({X: zeros(3)}, ShapeError, r"variable 0 \(i\) has shape \(3,\)"),
     ({Y: zeros(5, 1)}, ShapeError, r"variable 1 \(j\) has shape \(5, 1\); it must be \(\.\.\., N, 3\)"),
@@ -51,16 +51,16 @@ GIVEN: list[tuple[dict[Variable, Any], type[Exception], str]] = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(("changed", "error", "message"), GIVEN, ids=lambda value: str(value)[:40])
+@pytest.mark.parametrize(("replacements", "error", "message"), WRONG_ARRAYS, ids=lambda value: str(value)[:40])
 def test_arrays_that_do_not_fit(
-    changed: dict[Variable, Any], error: type[Exception], message: str, no_launches: None
+    replacements: dict[Variable, Any], error: type[Exception], message: str, no_launches: None
 ) -> None:
-    arrays = {X: zeros(7, 3), Y: zeros(5, 3), P: zeros(1), B: zeros(5, 2)} | changed
+    arrays = {X: zeros(7, 3), Y: zeros(5, 3), P: zeros(1), B: zeros(5, 2)} | replacements
     for axis in (0, 1):
         with pytest.raises(error, match=message):
             reduce_pairs(PairCall(FORMULA, PAIR_REDUCTIONS["Sum"], axis), arrays)
     context = cm.Context()
-    on_device = {v: a if v in changed and a.dtype.kind in "c?" else cm.array(a, context) for v, a in arrays.items()}
+    on_device = {v: a if v in replacements and a.dtype.kind in "c?" else cm.array(a, context) for v, a in arrays.items()}
     with pytest.raises(error, match=message):
         reduce_pairs(PairCall(FORMULA, PAIR_REDUCTIONS["Sum"], 1), on_device)
 
@@ -111,12 +111,12 @@ BATCHES: list[tuple[dict[Variable, tuple[int, ...]], tuple[int, ...], dict[Varia
 def test_batch_axes_broadcast_by_strides(number: int) -> None:
     """An array that serves the whole batch has no strides; its axes collapse as far as they lie one behind the other."""
     shapes, batch, strides = BATCHES[number]
-    gathered = gather_pairs({v: zeros(*shape) for v, shape in shapes.items()}, (), cm.Context())
-    assert gathered.batch == batch
+    arguments = gather_pairs({v: zeros(*shape) for v, shape in shapes.items()}, (), cm.Context())
+    assert arguments.batch == batch
     for variable, expected in strides.items():
-        bound = gathered.inputs[variable]
-        assert bound.signature.access is (Access.VECTOR if expected is None else Access.STRIDED)
-        assert list(bound.strides) == (expected or []), variable
+        placement = arguments.inputs[variable]
+        assert placement.signature.access is (Access.VECTOR if expected is None else Access.STRIDED)
+        assert list(placement.strides) == (expected or []), variable
 
 
 def test_lengths_and_dtypes_are_the_arrays() -> None:

@@ -26,7 +26,7 @@ MODES = ["sequential", "parallel"]
 BATCHES = [((2,), ()), ((2, 1), (1, 3)), ((), (2,))]
 
 
-def drawn(rng: np.random.Generator, name: str, context: cm.Context) -> Case:
+def random_case(rng: np.random.Generator, name: str, context: cm.Context) -> Case:
     """A case of this reduction, the rest by chance."""
     code = str(rng.choice(["f4", "f8", *HALVES] if context.facts.fp64 else ["f4", *HALVES]))
     dim = int(rng.choice([1, 3] if code == "f2" else [1, 3, 3, 20]))  # sums of 20 products leave float16
@@ -37,7 +37,7 @@ def drawn(rng: np.random.Generator, name: str, context: cm.Context) -> Case:
 
 @pytest.mark.parametrize("name", NAMES)
 def test_reductions(name: str, context: cm.Context, rng: np.random.Generator) -> None:
-    drawn(rng, name, context).check(rng, context, str(rng.choice(MODES)), SIZES)
+    random_case(rng, name, context).check(rng, context, str(rng.choice(MODES)), SIZES)
 
 
 @pytest.mark.parametrize("name", ["Sum", "LogSumExpWeight", "KMin_ArgKMin"])
@@ -100,18 +100,18 @@ def test_every_front_end_takes_ranges(context: cm.Context, rng: np.random.Genera
     lazy = (-((cm.Vi(x) - cm.Vj(y)) ** 2).sum()).exp()
     text, aliases = "Exp(-SqDist(x, y)) * b", ["x = Vi(3)", "y = Vj(3)", "b = Vj(2)"]
     genred = cm.Genred(text, aliases, "Sum", axis=1)
-    masked = (-((cm.Vi(x) - cm.Vj(y)) ** 2).sum()).exp()
-    masked.ranges = ranges.arrays()
+    gaussian = (-((cm.Vi(x) - cm.Vj(y)) ** 2).sum()).exp()
+    gaussian.ranges = ranges.arrays()
     results = [
-        (lazy * cm.Vj(b)).sum(dim=1, ranges=ranges, context=context), masked.__matmul__(b, context=context),
+        (lazy * cm.Vj(b)).sum(dim=1, ranges=ranges, context=context), gaussian.__matmul__(b, context=context),
         genred(x, y, b, ranges=ranges, context=context), genred(x, y, b, ranges=ranges.arrays(), context=context),
         genred(*(cm.array(z, context) for z in (x, y, b)), ranges=ranges).to_numpy(),
     ]  # fmt: skip
     for result in results:
         np.testing.assert_allclose(result, kernel @ b, atol=1e-4)
     a = x[:, :2].copy()
-    np.testing.assert_allclose(masked.T.__matmul__(a, context=context), kernel.T @ a, atol=1e-4)
-    np.testing.assert_allclose(masked.sum(axis=0, context=context)[:, 0], kernel.sum(0), atol=1e-4)
+    np.testing.assert_allclose(gaussian.T.__matmul__(a, context=context), kernel.T @ a, atol=1e-4)
+    np.testing.assert_allclose(gaussian.sum(axis=0, context=context)[:, 0], kernel.sum(0), atol=1e-4)
 
 
 def test_gradients_meet_the_same_pairs(context: cm.Context, rng: np.random.Generator) -> None:

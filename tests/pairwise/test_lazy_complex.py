@@ -19,12 +19,12 @@ M, N, D = 8, 5, 3
 def numbers(rng: np.random.Generator) -> dict[str, np.ndarray]:
     """z by i, w by j, both complex; x by i and y by j, real; c one complex number per j."""
 
-    def drawn(*shape: int) -> np.ndarray:
+    def random_numbers(*shape: int) -> np.ndarray:
         return rng.uniform(0.2, 1.5, shape) * rng.choice([-1.0, 1.0], shape)
 
     return {
-        "z": drawn(M, 1, D) + 1j * drawn(M, 1, D), "w": drawn(1, N, D) + 1j * drawn(1, N, D),
-        "x": drawn(M, 1, D), "y": drawn(1, N, D), "c": drawn(1, N, 1) + 1j * drawn(1, N, 1), "s": drawn(M, 1, 1),
+        "z": random_numbers(M, 1, D) + 1j * random_numbers(M, 1, D), "w": random_numbers(1, N, D) + 1j * random_numbers(1, N, D),
+        "x": random_numbers(M, 1, D), "y": random_numbers(1, N, D), "c": random_numbers(1, N, 1) + 1j * random_numbers(1, N, 1), "s": random_numbers(M, 1, 1),
     }  # fmt: skip
 
 

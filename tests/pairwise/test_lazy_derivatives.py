@@ -31,12 +31,12 @@ def data(rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
 
 def directional(dense: Callable[..., Any], data: Any, which: int, direction: np.ndarray) -> np.ndarray:
     """The derivative of all pairs' values when one argument moves, by central differences."""
-    moved = []
+    values = []
     for sign in (1, -1):
         args = list(data)
         args[which] = args[which] + sign * STEP * direction
-        moved.append(dense(args[0][:, None], args[1][None], args[2]))
-    return (moved[0] - moved[1]) / (2 * STEP)
+        values.append(dense(args[0][:, None], args[1][None], args[2]))
+    return (values[0] - values[1]) / (2 * STEP)
 
 
 @pytest.mark.parametrize("name", FORMULAS)
@@ -49,13 +49,13 @@ def test_forward_and_reverse(name: str, data: Any, rng: np.random.Generator, con
     keywords = {"context": context, "mode": mode}
     for which, variable in enumerate(variables):
         direction = rng.standard_normal(data[which].shape)
-        moved = directional(dense, data, which, direction)
+        slopes = directional(dense, data, which, direction)
         forward = formula.diff(variable, [Vi, Vj, Pm][which](direction))
         assert forward.shape == formula.shape
-        np.testing.assert_allclose(forward.sum(1, **keywords), moved.sum(1), atol=1e-6)
+        np.testing.assert_allclose(forward.sum(1, **keywords), slopes.sum(1), atol=1e-6)
         reverse = formula.grad(variable, Vi(e))
         assert reverse.shape[2:] == ((data[which].shape[-1],) if data[which].shape[-1] > 1 else ())
-        expected = (moved * e[:, None]).sum()
+        expected = (slopes * e[:, None]).sum()
         product = reverse.dense(**keywords).reshape(M, N, -1) * np.broadcast_to(
             [direction[:, None], direction[None], direction[None, None]][which], (M, N, direction.shape[-1])
         )

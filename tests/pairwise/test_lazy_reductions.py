@@ -61,7 +61,7 @@ VECTOR: dict[str, tuple[Callable[..., Any], Dense]] = {
     "reduce by operator": (lambda f, **k: f.reduce(cm.Operator(lambda a, b: a + b + a * b / 8, 0.0), **k), lambda x, a: 8 * ((1 + x / 8).prod(a) - 1)),
     "reduce by function": (lambda f, **k: f.reduce(lambda a, b: a * b, identity=1.0, **k), lambda x, a: x.prod(a)),
 }  # fmt: skip
-WEIGHTED: dict[str, tuple[Callable[..., Any], Dense]] = {
+WITH_WEIGHTS: dict[str, tuple[Callable[..., Any], Dense]] = {
     "logsumexp": (lambda f, g, **k: f.logsumexp(**k), lambda x, g, a: lse(x, a)),
     "logsumexp_reduction": (lambda f, g, **k: f.logsumexp_reduction(**k), lambda x, g, a: lse(x, a)),
     "logsumexp weighted": (lambda f, g, **k: f.logsumexp(weight=g, **k), lambda x, g, a: np.log((np.exp(x) * g).sum(a))),
@@ -107,11 +107,11 @@ def test_reductions(name: str, dtype: str, rng: np.random.Generator, context: cm
 
 
 @pytest.mark.parametrize("dtype", ["f4", "f8"])
-@pytest.mark.parametrize("name", WEIGHTED)
+@pytest.mark.parametrize("name", WITH_WEIGHTS)
 def test_exponential_reductions(
     name: str, dtype: str, rng: np.random.Generator, context: cm.Context, mode: str
 ) -> None:
-    reduce, dense = WEIGHTED[name]
+    reduce, dense = WITH_WEIGHTS[name]
     x, y, g = (rng.uniform(-1, 1, (count, 2)).astype(dtype) for count in (M, N, N))
     g = abs(g)
     wide, weight = (
@@ -251,14 +251,14 @@ def test_precision(options: dict[str, Any], rng: np.random.Generator, context: c
     x, y = rng.standard_normal((3, 1)).astype("f4"), rng.standard_normal((20_000, 1)).astype("f4")
     exact = x.astype(float) * y.astype(float).T
     result = (Vi(x) * Vj(y)).sum(1, context=context, mode=mode, **options)[:, 0]
-    bound = (
+    limit = (
         2e-6
         if options.get("sum_scheme") in ("block_sum", None)
         else 1.3e-7
         if options.get("sum_scheme") == "kahan_scheme"
         else 1e-4
     )
-    assert (abs(result - exact.sum(1)) <= bound * abs(exact).sum(1)).all()
+    assert (abs(result - exact.sum(1)) <= limit * abs(exact).sum(1)).all()
 
 
 def test_words_that_change_nothing(rng: np.random.Generator, context: cm.Context) -> None:

@@ -15,7 +15,7 @@ def zeros(*shape: int) -> np.ndarray:
     return np.zeros(shape, np.float32)
 
 
-MADE = {
+LAZY = {
     "i by axis": (lambda: LazyTensor(zeros(7, 3), axis=0), (7, 1, 3), (7, 1, 3)),
     "j by axis": (lambda: LazyTensor(zeros(5, 3), axis=1), (1, 5, 3), (1, 5, 3)),
     "i by shape": (lambda: LazyTensor(zeros(7, 1, 3)), (7, 1, 3), (7, 1, 3)),
@@ -52,9 +52,9 @@ MADE = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("name", MADE)
+@pytest.mark.parametrize("name", LAZY)
 def test_shapes(name: str) -> None:
-    make, shape, full = MADE[name]
+    make, shape, full = LAZY[name]
     tensor = make()
     assert tensor.shape == shape
     assert tensor._shape == full
@@ -91,11 +91,11 @@ def test_arrays_given_twice_are_one_variable() -> None:
 def test_equal_formulas_are_one_object() -> None:
     """What is planned for one is found again for the next: KeOps code builds its LazyTensors again in every call."""
 
-    def built(count: int) -> LazyTensor:
+    def total_of(count: int) -> LazyTensor:
         x, y, b = zeros(count, 3), zeros(count + 1, 3), zeros(count + 1, 1)
         return (-((Vi(x) - Vj(y)) ** 2).sum(-1) / 2).exp() * Vj(b)
 
-    assert built(3).formula is built(4).formula
+    assert total_of(3).formula is total_of(4).formula
 
 
 def test_operands_keep_their_place_whoever_comes_first() -> None:

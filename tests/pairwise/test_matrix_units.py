@@ -169,8 +169,8 @@ def test_exponents_and_places_of_floats_of_16_bits(
     else:
         result, expected = (-distances).logsumexp(**how)[:, 0], np.log(np.exp(-squares).sum(1))
         assert result.dtype == dtype
-        rounded = float(ml_dtypes.finfo(dtype).eps) / 2 + 3e-6
-        np.testing.assert_allclose(result.astype("f8"), expected, rtol=rounded, atol=1e-5)
+        rounding = float(ml_dtypes.finfo(dtype).eps) / 2 + 3e-6
+        np.testing.assert_allclose(result.astype("f8"), expected, rtol=rounding, atol=1e-5)
     assert all(units)
 
 

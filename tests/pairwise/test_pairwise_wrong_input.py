@@ -22,13 +22,13 @@ def zeros(*shape: int, dtype: str = "f4") -> np.ndarray:
 def no_launches(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """Nothing may be launched in any of these tests."""
     context = cm.Context()
-    launched: list[str] = []
-    monkeypatch.setattr(type(context.queue), "launch", lambda queue, kernel, *a, **k: launched.append(kernel.name))
+    launches: list[str] = []
+    monkeypatch.setattr(type(context.queue), "launch", lambda queue, kernel, *a, **k: launches.append(kernel.name))
     yield
-    assert not launched
+    assert not launches
 
 
-GIVEN: list[tuple[dict[int, Any], type[Exception], str]] = [
+WRONG_ARRAYS: list[tuple[dict[int, Any], type[Exception], str]] = [
     ({0: zeros(7, 2)}, cm.ShapeError, r"x = Vi\(3\) was given an array of shape \(7, 2\); it needs \(.., M, 3\)"),
     ({1: zeros(3)}, cm.ShapeError, r"y = Vj\(3\) .* shape \(3,\); it needs \(.., N, 3\); a vector of scalars is x\[:, None\]"),
     ({2: zeros(2)}, cm.ShapeError, r"g = Pm\(1\) .* shape \(2,\); it needs \(.., 1\)"),
@@ -45,10 +45,10 @@ GIVEN: list[tuple[dict[int, Any], type[Exception], str]] = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(("changed", "error", "message"), GIVEN, ids=lambda value: str(value)[:40])
-def test_arrays_that_do_not_fit(changed: dict[int, Any], error: type[Exception], message: str) -> None:
+@pytest.mark.parametrize(("replacements", "error", "message"), WRONG_ARRAYS, ids=lambda value: str(value)[:40])
+def test_arrays_that_do_not_fit(replacements: dict[int, Any], error: type[Exception], message: str) -> None:
     arrays = [zeros(7, 3), zeros(5, 3), zeros(1), zeros(5, 2)]
-    for place, array in changed.items():
+    for place, array in replacements.items():
         arrays[place] = array
     for axis in (0, 1):
         with pytest.raises(error, match=message):

@@ -36,7 +36,7 @@ from clmapreduce.vector import Variable
 pytestmark = pytest.mark.drawn(seldom="pocl")
 
 ROOT = Path(__file__).resolve().parents[2]
-PROMISED = 2e-5
+TERM_ERROR = 2e-5
 """What a term may be off by: exponents are up to about 4, and each may be off by 3e-6 of itself."""
 DIMS = (1, 2, 3, 5, 8, 16, 17, 20, 37, 48, 64)
 WIDTHS = (1, 1, 3, 7, 20, 40)
@@ -45,7 +45,7 @@ KINDS = ("sums", "gradients", "both", "nearest", "LogSumExp", "softmax")
 
 
 @dataclass(frozen=True)
-class Drawn:
+class RandomFormula:
     """A formula with its operator and the names of its variables. size: the text of what its terms' errors are relative
     to: inner products are as exact as what they add up, not as their sums.
     """
@@ -63,13 +63,13 @@ class Drawn:
         formula = vector(text or self.text, *self.names)
         call = PairCall(formula, PAIR_REDUCTIONS[self.operator], 1, weight, PairOptions(k=self.k))
         read = {*formula.variables, *(weight.variables if weight is not None else ())}
-        used = {variable: array for variable, array in values.items() if variable in read}
-        prepared = prepare_pairs(call, used, Options("parallel", context), None, ranges)
+        arrays_of_text = {variable: array for variable, array in values.items() if variable in read}
+        prepared = prepare_pairs(call, arrays_of_text, Options("parallel", context), None, ranges)
         assert isinstance(prepared, Prepared)
         return [np.asarray(result).astype("f8") for result in prepared.run()]
 
 
-def drawn_formula(rng: np.random.Generator, kind: str, dim: int, width: int) -> Drawn:
+def drawn_formula(rng: np.random.Generator, kind: str, dim: int, width: int) -> RandomFormula:
     """One of a kind, of x, y of `dim` numbers and weights of `width`."""
 
     def one(*texts: str) -> str:
@@ -91,12 +91,12 @@ def drawn_formula(rng: np.random.Generator, kind: str, dim: int, width: int) -> 
             f"Exp(-Sqrt({distance()}+0.01))", f"Square({inner()})", f"[(a|c)]*Exp(-{distance()})",
         )  # fmt: skip
 
-    def made(text: str, *more: Any, loss: str = "0", **others: Any) -> Drawn:
+    def formula_of(text: str, *more: Any, loss: str = "0", **others: Any) -> RandomFormula:
         """loss: the size of what cancels within a term."""
         size = text.replace("[", "(0.5+Abs(").replace("]", "))")
         loss = loss.replace("[", "(0.5+Abs(").replace("]", "))")
         plain = text.replace("[", "(").replace("]", ")")
-        return Drawn(plain, f"Abs({size})+Abs({loss})", *more, **others)
+        return RandomFormula(plain, f"Abs({size})+Abs({loss})", *more, **others)
 
     names = (
         f"x=Vi(0,{dim})", f"y=Vj(1,{dim})", f"s=Pm(2,{dim})", f"b=Vj(3,{width})", "v=Vi(4,1)", "w=Vj(5,1)",
@@ -105,17 +105,17 @@ def drawn_formula(rng: np.random.Generator, kind: str, dim: int, width: int) -> 
     if kind == "nearest":
         best = one("Min_ArgMin", "Max_ArgMax", "KMin_ArgKMin")
         value = one(distance(), f"-{distance()}", inner(), f"-{inner()}", f"Sqrt({distance()})")
-        return made(value, best, names, k=int(rng.choice([2, 5])) if "K" in best else None)
+        return formula_of(value, best, names, k=int(rng.choice([2, 5])) if "K" in best else None)
     if kind in ("LogSumExp", "softmax"):
         exponent = one(f"-{distance()}", inner())
-        return made(exponent, kind, names) if kind == "LogSumExp" else made(exponent, "SumSoftMaxWeight", names, "b")
+        return formula_of(exponent, kind, names) if kind == "LogSumExp" else formula_of(exponent, "SumSoftMaxWeight", names, "b")
     function = f"({scalar()})"
     slope = f"Grad({function}*b,x,e)"
     first = f"Concat({function}*Elem(b,0),Grad({function}*Elem(b,0),x,Elem(e,0)))"
     text = {"sums": f"{function}*b", "gradients": slope, "both": first}[kind]
     if kind == "sums" or own != "Normalize(x)":
-        return made(text, "Sum", names)
-    return made(text, "Sum", names, loss=f"{function}*(b|e)/Norm2(x)")  # the part along x, all of it for one number
+        return formula_of(text, "Sum", names)
+    return formula_of(text, "Sum", names, loss=f"{function}*(b|e)/Norm2(x)")  # the part along x, all of it for one number
 
 
 def arrays(rng: np.random.Generator, rows: int, columns: int, dim: int, width: int) -> dict[Variable, Any]:
@@ -161,7 +161,7 @@ def check(seed: int, kind: str, context: cm.Context) -> None:
 
 
 def compare_drawn(
-    formula: Drawn, kind: str, values: dict[Variable, Any], context: cm.Context, ranges: Any, width: int, label: str
+    formula: RandomFormula, kind: str, values: dict[Variable, Any], context: cm.Context, ranges: Any, width: int, label: str
 ) -> None:
     """Asserts that a formula of float32 arrays gives what it gives in float64, but for what its terms may be off by."""
     wide = {variable: array.astype("f8") for variable, array in values.items()}
@@ -178,7 +178,7 @@ def compare_drawn(
     else:
         sizes = np.abs(expected) + 1
     off = np.abs(result[there] - expected[there])
-    assert np.all(off <= PROMISED * sizes[there] + 1e-30), f"{label}: {np.max(off / (sizes[there] + 1e-30))}"
+    assert np.all(off <= TERM_ERROR * sizes[there] + 1e-30), f"{label}: {np.max(off / (sizes[there] + 1e-30))}"
 
 
 @pytest.fixture(autouse=True)

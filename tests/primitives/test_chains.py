@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
-from support.bounded_numbers import Known
+from support.bounded_numbers import Bounded
 from support.chain_oracle import FUNCTIONS, Chain, Interpreter, choose_chain, legal
 from support.oracles import assert_near, assert_same, prefixes
 
@@ -90,7 +90,7 @@ def numbers(rng: np.random.Generator, dtype: str, shape: Any, near: int | None) 
     return np.asarray(1 + rng.uniform(-1, 1, shape) / max(near, 1)).astype(dtype)
 
 
-def check(result: Any, expected: Known, label: Any) -> None:
+def check(result: Any, expected: Bounded, label: Any) -> None:
     """Asserts dtype, shape, and numbers within the interpreter's bound."""
     result = np.asarray(result)
     assert result.dtype == expected.dtype, (result.dtype, expected.dtype, label)
@@ -128,7 +128,7 @@ class Example:
         shape = (*rows, line) if line != () else ()
         self.x = numbers(rng, dtype, shape, length if near else None)[()]
         self.interpreter = Interpreter(length, fp64)
-        self.lines = {at: Known.exact(self.x[(*at, 0) if rows and self.unfolds else at]) for at in np.ndindex(rows)}
+        self.lines = {at: Bounded.exact(self.x[(*at, 0) if rows and self.unfolds else at]) for at in np.ndindex(rows)}
         self.chain = choose_chain(kinds, list(self.lines.values()), self.interpreter, pick)
         self.label = f"{self.chain}, length {length}, {dtype}, rows {rows}, seed {seed}"
 

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from support.plans import program_of
-from support.random_programs import RandomProgram, computed, inputs_known, random_programs, values_of
+from support.random_programs import RandomProgram, inputs_known, random_programs, results_of_step, values_of
 
 import clmapreduce as cm
 from clmapreduce.formula.formula import Access
@@ -135,12 +135,12 @@ def test_walk_by_walk_is_the_whole_program(made: RandomProgram) -> None:
     for phase in phases(program):
         here = dict(values)
         for step in phase.running:
-            here |= computed(step, here, n)
+            here |= results_of_step(step, here, n)
         for i in phase.outputs:
             (result,) = values_of([program.outputs[i]], here, n)
             np.testing.assert_array_equal(result[""], made.expected[i])
         for step in phase.reduces:
-            values |= computed(step, here, n)
+            values |= results_of_step(step, here, n)
     for value, expected in zip(program.outputs, made.expected, strict=True):
         if not np.ndim(expected):
             assert values_of([value], values, 1)[0][""] == expected

@@ -29,7 +29,7 @@ CASES = [(name, code) for name, codes in DTYPES_OF.items() for code in codes]
 def test_a_reduction_is_numpys(name: str, code: str) -> None:
     for count in (1, 2, 3, 12):
         values = sample(code, count)
-        result = twin(name, code).reduced(values)
+        result = twin(name, code).reduce(values)
         assert_close(result, numpys(name, values))
 
 
@@ -44,7 +44,7 @@ def test_the_result_dtype_is_numpys(name: str, code: str) -> None:
     else:
         expected = numpys(name, values).dtype
     assert bound_operator.result == expected
-    assert twin(name, code).reduced(values).dtype == expected
+    assert twin(name, code).reduce(values).dtype == expected
 
 
 @pytest.mark.parametrize(("name", "code"), CASES)
@@ -132,9 +132,9 @@ def test_sums_accumulate_as_asked(code: str, accumulate: str, fp64: bool, compon
 
 @pytest.mark.parametrize("fp64", [True, False])
 def test_small_integers_do_not_overflow(fp64: bool) -> None:
-    assert twin("sum", "i1", fp64=fp64).reduced(np.full(100, 127, np.int8)) == 12700
-    assert twin("product", "u1", fp64=fp64).reduced(np.full(4, 255, np.uint8)) == 255**4
-    assert twin("sum", "?", fp64=fp64).reduced(np.ones(300, bool)) == 300
+    assert twin("sum", "i1", fp64=fp64).reduce(np.full(100, 127, np.int8)) == 12700
+    assert twin("product", "u1", fp64=fp64).reduce(np.full(4, 255, np.uint8)) == 255**4
+    assert twin("sum", "?", fp64=fp64).reduce(np.ones(300, bool)) == 300
 
 
 def test_a_compensated_sum_loses_nothing_of_what_it_absorbed() -> None:
@@ -144,7 +144,7 @@ def test_a_compensated_sum_loses_nothing_of_what_it_absorbed() -> None:
     for value in values:
         acc = reduction.absorb(acc, [np.array([value])])
     assert reduction.finish(acc) == np.float32(math.fsum(map(float, values)))
-    assert twin("sum", "f4", "fast").reduced(np.array(values)) != reduction.finish(acc)
+    assert twin("sum", "f4", "fast").reduce(np.array(values)) != reduction.finish(acc)
 
 
 @pytest.mark.parametrize("accumulate", ["auto", "fast", "compensated", "double"])
@@ -161,7 +161,7 @@ def test_infinite_and_undefined_sums_are_numpys(accumulate: str, values: list[fl
     with np.errstate(all="ignore"):
         expected = np.sum(data)
     np.testing.assert_equal(reduction.finish(acc), expected)
-    np.testing.assert_equal(reduction.reduced(data), expected)
+    np.testing.assert_equal(reduction.reduce(data), expected)
 
 
 def test_a_product_of_floats_is_formed_where_it_is_exact() -> None:
@@ -182,4 +182,4 @@ def test_a_closed_form_is_as_many_combinations(name: str, code: str) -> None:
     assert formula is not None
     value = np.asarray(2, code)[()]
     for n in (1, 2, 5):
-        assert evaluate(formula, {base: value, count: np.int64(n)}) == twin(name, code).reduced(np.repeat(value, n))
+        assert evaluate(formula, {base: value, count: np.int64(n)}) == twin(name, code).reduce(np.repeat(value, n))

@@ -52,7 +52,7 @@ def test_matrix_products_keep_their_order() -> None:
     product = np.eye(2, dtype=int)
     for row in data:
         product = product @ np.array([[row["p"], row["q"]], [row["r"], row["s"]]])
-    result = reduction.reduced(data)
+    result = reduction.reduce(data)
     assert [result[f] for f in "pqrs"] == product.reshape(-1).tolist()
     acc = reduction.singles(data[:3])
     from_the_left = reduction.merge(reduction.merge(acc[:1], acc[1:2]), acc[2:])
@@ -66,7 +66,7 @@ def test_mean_and_variance_in_one_pass() -> None:
     numbers = np.random.default_rng(6).normal(3, 2, 50)
     data = np.zeros(50, MEAN)
     data["count"], data["mean"] = 1, numbers
-    result = reduction.reduced(data)
+    result = reduction.reduce(data)
     assert result["count"] == 50
     assert result["mean"] == pytest.approx(numbers.mean())
     assert result["spread"] == pytest.approx(numbers.var() * 50)
@@ -77,9 +77,9 @@ def test_plain_operators_compute_in_the_values_dtype(code: str) -> None:
     reduction = twin(Operator(lambda a, b: a ^ b if code in ("?", "i1", "u8") else a + b, 0), code)
     values = sample(code, 8)
     if code in ("?", "i1", "u8"):
-        assert reduction.reduced(values) == np.bitwise_xor.reduce(values)
+        assert reduction.reduce(values) == np.bitwise_xor.reduce(values)
     else:
-        assert_close(reduction.reduced(values), values.sum())
+        assert_close(reduction.reduce(values), values.sum())
     assert reduction.bound.result == np.dtype(code)
 
 
@@ -132,7 +132,7 @@ def test_first_and_last_are_operators() -> None:
 
     reduction = twin(Operator(join, (0, 0, False), ends, commutative=False), ends)
     data = np.array([(k, k, True) for k in range(1, 8)], ends)
-    assert reduction.reduced(data).tolist() == (1.0, 7.0, True)
+    assert reduction.reduce(data).tolist() == (1.0, 7.0, True)
     assert [c.dtype for c in reduction.bound.components] == [np.float32, np.float32, np.uint8], "a bool is kept as a byte"
 
 
@@ -141,7 +141,7 @@ def test_fields_may_have_any_name(names: tuple[str, str]) -> None:
     pair = np.dtype([(name, "i4") for name in names])
     first, second = names
     reduction = twin(Operator(lambda a, b: {first: a[first] + b[first], second: a[second] | b[second]}, (0, 0), pair), pair)
-    assert reduction.reduced(np.array([(1, 1), (2, 4), (3, 8)], pair)).tolist() == (6, 13)
+    assert reduction.reduce(np.array([(1, 1), (2, 4), (3, 8)], pair)).tolist() == (6, 13)
     assert all(c.name.isidentifier() and c.name.isascii() for c in reduction.bound.components)
 
 
@@ -183,8 +183,8 @@ def test_a_combine_that_gives_something_else_is_refused_when_it_is_bound(combine
 
 
 def test_a_combine_that_gives_something_narrower_or_constant_is_fine() -> None:
-    assert twin(Operator(lambda a, b: (a > b).astype("i1"), 0, check=False), "f8").reduced(np.array([3.0, 1.0])) in (0.0, 1.0)
-    assert twin(Operator(lambda a, b: 1, 0, check=False), "f4").reduced(np.array([3.0, 1.0], np.float32)) == 1.0
+    assert twin(Operator(lambda a, b: (a > b).astype("i1"), 0, check=False), "f8").reduce(np.array([3.0, 1.0])) in (0.0, 1.0)
+    assert twin(Operator(lambda a, b: 1, 0, check=False), "f4").reduce(np.array([3.0, 1.0], np.float32)) == 1.0
     assert twin(Operator(lambda a, b: a < b, 0, check=False), "i4").bound.result == np.int32
 
 
@@ -219,7 +219,7 @@ def test_an_operators_dtype_must_match_the_values() -> None:
 def test_c_source_uses_both_values_and_needs_a_device() -> None:
     reduction = twin(Operator(c_source("fmax(a, b)"), -np.inf), "f4")
     with pytest.raises(FormulaError, match=r"c_source\('fmax\(a, b\)'\) cannot be computed on the host"):
-        reduction.reduced(np.array([1.0, 2.0], np.float32))
+        reduction.reduce(np.array([1.0, 2.0], np.float32))
     for text in ("a", "b + 1", "x", "alpha + beta", ""):
         with pytest.raises(FormulaError, match="must be an expression that uses both a and b"):
             c_source(text)

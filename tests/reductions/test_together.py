@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 from support.plans import FACTS, INTEL, PAIR, PARALLEL, SECOND, SEQUENTIAL, chain_of, sizes, source_of
-from support.random_programs import Known, accumulators, finished
+from support.random_programs import NodeValues, accumulators, finish
 
 import clmapreduce as cm
 from clmapreduce.domain.line import Line
@@ -37,7 +37,7 @@ class Together:
     def __init__(self, *parts: tuple[Any, Any], accumulate: Any = "auto", fp64: bool = True) -> None:
         self.parts: list[Bound] = []
         self.values: list[Value] = []
-        self.numbers: Known = {}
+        self.numbers: NodeValues = {}
         for k, (op, numbers) in enumerate(parts):
             array = np.asarray(numbers)
             self.parts.append(operator(op).bind(array.dtype, accumulate, fp64))
@@ -74,7 +74,7 @@ def singles(bound_operator: Bound, values: Sequence[Value], known: Mapping[Node,
 
 def merge(bound_operator: Bound, a: Mapping[str, Any], b: Mapping[str, Any]) -> dict[str, Any]:
     left, right = (Record({c.name: Symbol(c.name, c.dtype) for c in bound_operator.components}) for _ in range(2))
-    values: Known = {left[n]: part for n, part in a.items()} | {right[n]: part for n, part in b.items()}
+    values: NodeValues = {left[n]: part for n, part in a.items()} | {right[n]: part for n, part in b.items()}
     return {name: evaluate(node, values) for name, node in bound_operator.merge(left, right).items()}
 
 
@@ -136,8 +136,8 @@ def test_each_absorbs_as_if_alone(first: str, second: str) -> None:
 def test_each_finishes_as_if_alone() -> None:
     together = several()
     for i, acc in enumerate(together.absorbed()):
-        own = [part for k, bound_operator in enumerate(together.parts) for part in finished(bound_operator, together.alone(k)[i]).values()]
-        assert_same(finished(together.bound, acc), {f"p{j}": part for j, part in enumerate(own)})
+        own = [part for k, bound_operator in enumerate(together.parts) for part in finish(bound_operator, together.alone(k)[i]).values()]
+        assert_same(finish(together.bound, acc), {f"p{j}": part for j, part in enumerate(own)})
 
 
 def test_each_merges_as_if_alone() -> None:
@@ -182,7 +182,7 @@ def test_several_values_are_absorbed_in_order() -> None:
     acc = Record({c.name: Symbol(c.name, c.dtype) for c in together.bound.components})
     each = [tuple(Symbol(f"{i}{k}", np.dtype("f8")) for k in range(3)) for i in range(4)]
     places = [Symbol(f"at{i}", np.dtype("i8")) for i in range(4)]
-    numbers: Known = {acc[c.name]: np.asarray(c.identity, c.dtype)[()] for c in together.bound.components}
+    numbers: NodeValues = {acc[c.name]: np.asarray(c.identity, c.dtype)[()] for c in together.bound.components}
     numbers |= {node: x[i] for i, nodes in enumerate(each) for node in nodes}
     numbers |= {place: np.int64(i) for i, place in enumerate(places)}
     at_once: Any = together.bound.absorb(acc, each, places)  # type: ignore[arg-type]
@@ -202,7 +202,7 @@ def test_the_lowest_place_wins_in_every_order_of_merging(name: str, data: list[f
         acc = whole[order[0]]
         for k in order[1:]:
             acc = merge(together.bound, acc, whole[k])
-        assert finished(together.bound, acc)["p0"] == getattr(np, name)(x)
+        assert finish(together.bound, acc)["p0"] == getattr(np, name)(x)
 
 
 def test_places_are_kept_not_searched_for() -> None:

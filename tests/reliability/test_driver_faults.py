@@ -8,7 +8,7 @@ from dataclasses import replace
 import numpy as np
 import pyopencl as cl
 import pytest
-from support.driver_faults import CODES, ENQUEUED, Driver, fails_cleanly, nothing_lost, places
+from support.driver_faults import CODES, ENQUEUES, Driver, fails_cleanly, nothing_lost, places
 from support.exact_calls import families
 from support.oracles import assert_same
 
@@ -24,7 +24,7 @@ ALL = families(0)
 def test_warm_calls(name: str, late: bool, context: cm.Context) -> None:
     """Faults take turns; tests/fuzz/endurance_faults.py takes all of them for each call."""
     family, errors, at = ALL[name], 0, list(ALL).index(name)
-    chosen_places = [place for place in places(context, family) if not late or place[0] in ENQUEUED]
+    chosen_places = [place for place in places(context, family) if not late or place[0] in ENQUEUES]
     for turn, place in enumerate(chosen_places, at):
         fault = list(CODES)[turn % len(CODES)]
         with nothing_lost(context.queue):

@@ -13,7 +13,7 @@ from clmapreduce.calls.prepared import Prepared
 from clmapreduce.pairwise.call import PairCall, prepare_pairs
 from clmapreduce.schemes.pairs.matrix.boxes import MATRIX_CHAINED, MATRIX_CHAINED_CPU, MatrixChainedBox
 from clmapreduce.vector import Variable, Vector
-from support.long_vectors import PROMISED, F
+from support.long_vectors import TERM_ERROR, F
 
 SIZE = 20
 """Of the weights of most tests: each kernel text is built once."""
@@ -59,7 +59,7 @@ def assert_slopes(
     difference = rows.astype("f8")[:, None] - columns.astype("f8")
     expected = np.einsum("ij,ijd->id", factors, difference)
     exponent = np.square(difference).sum(-1)
-    off = (np.abs(factors) * np.sqrt(exponent) * (1 + exponent)).sum(1) * PROMISED
+    off = (np.abs(factors) * np.sqrt(exponent) * (1 + exponent)).sum(1) * TERM_ERROR
     off += 2.0**-122 * np.sqrt(exponent).sum(1)  # exponentials below 2^-126 may be 0
     off += 4 * least * rows.shape[1] ** 0.5 * (1 + np.abs(factors)).sum(1)
     assert actual.shape == expected.shape

@@ -97,8 +97,8 @@ def _without_seldom(cases: list[Any], rng: random.Random) -> list[Any]:
     """
     marks = cases[0].iter_markers("drawn") if cases else ()
     left_out = {SLOW: 2 / 3, **{mark.kwargs["seldom"]: 3 / 4 for mark in marks if "seldom" in mark.kwargs}}
-    gone = [device for device, share in left_out.items() if rng.random() < share]
-    return [case for case in cases if not any(_is_on(device, case) for device in gone)] or cases
+    absent = [device for device, share in left_out.items() if rng.random() < share]
+    return [case for case in cases if not any(_is_on(device, case) for device in absent)] or cases
 
 
 def _is_on(device: str, case: Any) -> bool:

@@ -67,7 +67,7 @@ def pipelines(seed: int, length: int) -> dict[str, Family]:
     def centred(v: Any) -> Any:
         return v * 4 - cm.Reduce("sum")(v)
 
-    def compiled(context: cm.Context) -> Any:
+    def by_compile(context: cm.Context) -> Any:
         ready = dot.compile([y.shape, y.shape], np.float32, context=context)
         array = cm.array(y, context)
         first = ready(array, array)
@@ -77,7 +77,7 @@ def pipelines(seed: int, length: int) -> dict[str, Family]:
     return {
         "dot": Family(lambda c: dot(y, y, context=c), square),
         "fuse": Family(lambda c: centred(cm.array(y, c)).to_numpy(), y * 4 - y.sum()),
-        "compiled": Family(compiled, np.float32([square, square])),
+        "compiled": Family(by_compile, np.float32([square, square])),
     }
 
 
@@ -121,7 +121,7 @@ def segments(seed: int, length: int) -> dict[str, Family]:
     def by_key(context: cm.Context) -> Any:
         return cm.reduce_by_key(keys, values, context=context)[1]
 
-    def planned(context: cm.Context) -> Any:
+    def by_plan(context: cm.Context) -> Any:
         plan = cm.SpmvPlan((bounds, columns, values), context=context)
         array = cm.array(vector, context)
         return np.stack([plan.apply(array).to_numpy(), plan.apply(array).to_numpy()])
@@ -134,5 +134,5 @@ def segments(seed: int, length: int) -> dict[str, Family]:
         "keys": Family(by_key, sums),
         "runs": Family(lambda c: cm.run_lengths(keys, context=c)[1], np.diff(ends)),
         "spmv": Family(lambda c: cm.spmv((bounds, columns, values), vector, context=c), rows),
-        "spmv plan": Family(planned, np.stack([rows, rows])),
+        "spmv plan": Family(by_plan, np.stack([rows, rows])),
     }

@@ -151,8 +151,8 @@ def assert_helpers_are_what_is_called(name: str, text: str) -> None:
 def assert_extensions_are_what_is_used(name: str, source: str, facts: Facts) -> None:
     body = source[source.index("typedef") :]
     for word, extension in (("double", "cl_khr_fp64"), ("half", "cl_khr_fp16")):
-        used = re.search(rf"\b{word}\d*\b", without_comments(body)) is not None
-        assert (f"#pragma OPENCL EXTENSION {extension} : enable" in source) == used, f"{name}: {extension}"
+        is_used = re.search(rf"\b{word}\d*\b", without_comments(body)) is not None
+        assert (f"#pragma OPENCL EXTENSION {extension} : enable" in source) == is_used, f"{name}: {extension}"
     if not facts.fp64:
         assert "double" not in source, name
     for vector in set(re.findall(r"CMR_(?:LOAD|STORE|STREAM)\((\w+),", kernel_of(source))):
@@ -164,5 +164,5 @@ def assert_arguments_are_parameters(name: str, stage: Stage, kernel: str) -> Non
     """
     head = kernel[: kernel.index("{")]
     parameters = [p for p in head[head.index("void") :].split("(", 1)[1].rsplit(")", 1)[0].split(",") if p.strip()]
-    brought = sum(re.search(r"\bin\d+_(stride\d|size\d|last)", p) is not None for p in parameters)
-    assert len(parameters) == len(stage.arguments) + brought, f"{name}: {parameters} for {stage.arguments}"
+    offsets = sum(re.search(r"\bin\d+_(stride\d|size\d|last)", p) is not None for p in parameters)
+    assert len(parameters) == len(stage.arguments) + offsets, f"{name}: {parameters} for {stage.arguments}"

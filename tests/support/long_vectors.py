@@ -11,7 +11,7 @@ from clmapreduce.vector import OPERATIONS, Variable, Vector
 F = OPERATIONS
 DIM = 37
 """Of most tests: each kernel text is built once; the last step has five coordinates."""
-PROMISED = 3e-6
+TERM_ERROR = 3e-6
 """What a term may be off by, and an exponent relative to itself."""
 
 
@@ -36,7 +36,7 @@ def assert_sums(actual: Any, exponent: Any, weights: Any, case: Any = "") -> Non
     """Every number within what its terms may be off by."""
     terms = np.exp(exponent)
     with np.errstate(invalid="ignore"):
-        off = np.where(terms > 0, terms * PROMISED * (1 + np.abs(exponent)), 0) @ np.abs(weights)
+        off = np.where(terms > 0, terms * TERM_ERROR * (1 + np.abs(exponent)), 0) @ np.abs(weights)
     expected = terms @ weights
     assert actual.shape == expected.shape
     assert np.all(np.abs(actual - expected) <= off + 1e-37), (case, np.nanmax(np.abs(actual - expected) / (off + 1e-37)))

@@ -44,7 +44,7 @@ def recipes() -> st.SearchStrategy[Recipe]:
     leaf = st.tuples(st.just("leaf"), st.sampled_from([1, 3]), st.integers(0, 1))
     constant = st.tuples(st.just("constant"), st.floats(-2, 2))
 
-    def grown(inner: st.SearchStrategy[Recipe]) -> st.SearchStrategy[Recipe]:
+    def larger_recipes(inner: st.SearchStrategy[Recipe]) -> st.SearchStrategy[Recipe]:
         return st.one_of(
             st.tuples(st.just("unary"), st.sampled_from(sorted(UNARY)), inner),
             st.tuples(st.just("binary"), st.sampled_from(sorted(BINARY)), inner, inner),
@@ -53,17 +53,17 @@ def recipes() -> st.SearchStrategy[Recipe]:
             st.tuples(st.just("places"), st.lists(st.integers(-1, 5), min_size=1, max_size=5, unique=True), inner),
         )
 
-    return st.recursive(st.one_of(leaf, leaf, constant), grown, max_leaves=12)
+    return st.recursive(st.one_of(leaf, leaf, constant), larger_recipes, max_leaves=12)
 
 
-def built(recipe: Recipe) -> Vector:
+def vector_of(recipe: Recipe) -> Vector:
     """The recipe as a formula."""
     kind, *rest = recipe
     if kind == "leaf":
         return LEAVES[rest[0]][rest[1]]
     if kind == "constant":
         return Constant((rest[0],))
-    args = [built(part) for part in rest[1:]]
+    args = [vector_of(part) for part in rest[1:]]
     if not _fits(kind, rest[0], *(arg.dim for arg in args)):
         return args[0]
     if kind == "places":
@@ -111,8 +111,8 @@ def _fits(kind: str, name: Any, *dims: int) -> bool:
 def test_random_formulas(recipe: Recipe, seed: int) -> None:
     rng = np.random.default_rng(seed)
     values = {variable: rng.uniform(-1, 1, shape) for variable, shape in ARRAYS.items()}
-    f = built(recipe)
-    assert built(recipe) is f
+    f = vector_of(recipe)
+    assert vector_of(recipe) is f
     expected = interpreted(recipe, values)
     assert f.dim == expected.shape[-1]
     close(evaluate(f, values), expected, 1e-11)
@@ -163,8 +163,8 @@ def test_computing_stays_in_the_arrays_dtype(dtype: type, rng: np.random.Generat
         actual = evaluate(f, values)
         assert actual.dtype == dtype, f
         close(actual.astype(float), evaluate(f, values, np.float64), 30 * float(np.finfo(dtype).eps))
-        (lowered,) = scalars([f], lambda part: nodes.get(part, constant * part.dim))  # type: ignore[call-overload]
-        assert {part.dtype for part in lowered} == {np.dtype(dtype)}, f
+        (node,) = scalars([f], lambda part: nodes.get(part, constant * part.dim))  # type: ignore[call-overload]
+        assert {part.dtype for part in node} == {np.dtype(dtype)}, f
 
 
 def test_missing_and_misshapen_arrays_are_named() -> None:

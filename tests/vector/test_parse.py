@@ -106,9 +106,9 @@ def test_variables_that_simplification_drops_are_still_told() -> None:
     ],
 )
 def test_what_is_wrong_is_refused_with_its_place(string: str, error: type[Exception], message: str) -> None:
-    with pytest.raises(error, match=message) as caught:
+    with pytest.raises(error, match=message) as failure:
         parse(string, ALIASES)
-    assert "two variables" in message or "at most" in message or str(caught.value).endswith("^")
+    assert "two variables" in message or "at most" in message or str(failure.value).endswith("^")
 
 
 @pytest.mark.parametrize(

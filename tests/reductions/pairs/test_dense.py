@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from support.operator_oracle import Walk, dense, reduced
+from support.operator_oracle import Walk, dense, reduce_numbers
 
 from clmapreduce.reductions.pairs import PAIR_REDUCTIONS, PairBound, PairOptions
 
@@ -106,7 +106,7 @@ def test_a_reduction_is_dense_numpys(name: str, width: int, code: str, rng: Any)
         for splits, weights, index in ((1, 1, "i4"), (4, 3, "i8")):
             operator = bind(name, code, width, weights, index)
             numbers = random_numbers(name, operator, rng, 3, columns)
-            results = reduced(operator, numbers, rng, splits=splits, group=group, index=index)
+            results = reduce_numbers(operator, numbers, rng, splits=splits, group=group, index=index)
             assert_agrees(name, operator, numbers, results)
 
 
@@ -116,7 +116,7 @@ def test_the_k_least_come_in_order(name: str, k: int, rng: Any) -> None:
     for width, columns in ((1, 193), (3, 31), (1, 4)):
         operator = bind(name, "f4", width, k=k)
         numbers = rng.integers(0, 20, (width, 3, columns)).astype("f4")  # many ties
-        results = reduced(operator, numbers, rng, splits=3, tile=16)
+        results = reduce_numbers(operator, numbers, rng, splits=3, tile=16)
         assert_agrees(name, operator, numbers, results, k)
         assert results[0].shape == ((3, k) if width == 1 else (3, k, width))
 
@@ -128,7 +128,7 @@ def test_integers_reduce_as_numpys(name: str, code: str, rng: Any) -> None:
     numbers = rng.integers(0, 2 if code == "?" else 9, (1, 3, 40)).astype(code)
     if name == "Product":
         numbers[:, :, 9:] = 1
-    results = reduced(operator, numbers, rng, splits=2, index="i8")
+    results = reduce_numbers(operator, numbers, rng, splits=2, index="i8")
     if np.dtype(code).kind == "b" and "Min" in name:
         expected = results_of(name, operator, np.where(numbers, 1.0, np.inf) if "K" in name else numbers)
         if "K" in name:  # True is a bool's worst, as +inf is a float's
@@ -151,14 +151,14 @@ def test_every_triple_of_special_values(name: str, code: str, rng: Any) -> None:
     operator = bind(name, code)
     numbers = np.concatenate([triples[None], np.ones((operator.weights, *triples.shape), code)])
     for splits, group in ((1, 1), (1, 3), (4, 1), (4, 2)):
-        results = reduced(operator, numbers, rng, splits=splits, group=group)
+        results = reduce_numbers(operator, numbers, rng, splits=splits, group=group)
         assert_agrees(name, operator, numbers, results)
 
 
 @pytest.mark.parametrize("name", PAIR_REDUCTIONS)
 def test_no_columns_give_the_identity(name: str, rng: Any) -> None:
     operator = bind(name, "f4")
-    results = reduced(operator, np.zeros((1 + operator.weights, 2, 0), "f4"), rng)
+    results = reduce_numbers(operator, np.zeros((1 + operator.weights, 2, 0), "f4"), rng)
     only = {
         "Sum": 0, "Product": 1, "Mean": np.nan, "Var": np.nan, "Std": np.nan, "Any": False, "All": True, "Min": np.inf,
         "Max": -np.inf, "ArgMin": 0, "ArgMax": 0, "KMin": np.inf, "ArgKMin": 0, "LogSumExp": -np.inf,
@@ -177,7 +177,7 @@ def test_no_columns_give_the_identity(name: str, rng: Any) -> None:
 def test_rows_of_equal_values(name: str, value: float, rng: Any) -> None:
     operator = bind(name, "f4")
     numbers = np.concatenate([np.full((1, 2, 70), value, "f4"), np.ones((operator.weights, 2, 70), "f4")])
-    results = reduced(operator, numbers, rng, splits=3, tile=16)
+    results = reduce_numbers(operator, numbers, rng, splits=3, tile=16)
     if name in ("Var", "Std") and np.isfinite(value):
         np.testing.assert_array_equal(results[0], 0)
         return
@@ -196,7 +196,7 @@ def test_ties_go_to_the_lower_index_whatever_the_order_of_merges(name: str, grou
         operator = bind(name, "f4", 2)
         numbers = rng.integers(0, 3, (2, 4, 60)).astype("f4")
         numbers[rng.random(numbers.shape) < 0.2] = np.nan
-        assert_agrees(name, operator, numbers, reduced(operator, numbers, rng, splits=7, tile=8, group=group))
+        assert_agrees(name, operator, numbers, reduce_numbers(operator, numbers, rng, splits=7, tile=8, group=group))
 
 
 def test_indices_beyond_float32_and_int32_are_exact() -> None:
@@ -215,7 +215,7 @@ def test_every_scheme_and_accumulator_gives_the_same(name: str, accumulate: str 
     operator = bind(name, "f4", accumulate=dtype, scheme=scheme)
     numbers = random_numbers(name, operator, rng, 2, 130)
     assert_agrees(
-        name, operator, numbers, reduced(operator, numbers, rng, splits=3, tile=32), tile=32 if operator.block else 130
+        name, operator, numbers, reduce_numbers(operator, numbers, rng, splits=3, tile=32), tile=32 if operator.block else 130
     )
 
 
@@ -240,5 +240,5 @@ def test_any_row_in_any_cut(name: str, row: list[float], group: int, tile: int, 
     operator = bind(name, "f4")
     values = np.array(row, "f4")[None, None]
     numbers = np.concatenate([values, rng.random((operator.weights, 1, len(row))).astype("f4") + 0.5])
-    results = reduced(operator, numbers, rng, splits=splits, tile=tile, group=group)
+    results = reduce_numbers(operator, numbers, rng, splits=splits, tile=tile, group=group)
     assert_agrees(name, operator, numbers, results, tile=tile)

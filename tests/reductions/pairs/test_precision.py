@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from support.operator_oracle import Walk, dense, reduced
+from support.operator_oracle import Walk, dense, reduce_numbers
 
 from clmapreduce.formula.registry import FUNCTIONS
 from clmapreduce.reductions.pairs import PAIR_REDUCTIONS, PairBound, PairOptions
@@ -43,7 +43,7 @@ def test_block_sums_lose_less_than_direct_ones_and_kahan_nothing(rng: Any) -> No
 def test_a_sum_that_became_infinite_stays_it(scheme: str, rng: Any) -> None:
     row = np.array([1, 3e38, 3e38, 1, -5], "f4")
     for group in (1, 2, 4):
-        assert reduced(bind("Sum", scheme=scheme), row[None, None], rng, splits=2, group=group)[0].item() == np.inf
+        assert reduce_numbers(bind("Sum", scheme=scheme), row[None, None], rng, splits=2, group=group)[0].item() == np.inf
 
 
 # ----------------------------------------------------------------------------------------------------------- variance
@@ -51,7 +51,7 @@ def test_a_sum_that_became_infinite_stays_it(scheme: str, rng: Any) -> None:
 def test_variances_far_from_zero(mean: float, std: float, rng: Any) -> None:
     numbers = rng.normal(mean, std, (1, 3, 5000)).astype("f4")
     for splits, group in ((1, 8), (5, 3), (1, 1)):
-        (result,) = reduced(bind("Std"), numbers, rng, splits=splits, group=group, tile=256)
+        (result,) = reduce_numbers(bind("Std"), numbers, rng, splits=splits, group=group, tile=256)
         np.testing.assert_allclose(result, dense("Std", numbers, numbers)[0], rtol=1e-6)
 
 
@@ -59,13 +59,13 @@ def test_variances_far_from_zero(mean: float, std: float, rng: Any) -> None:
 def test_an_outlier_in_front_is_no_pivot_for_long(group: int, rng: Any) -> None:
     numbers = rng.normal(0, 1, (1, 3, 5000)).astype("f4")
     numbers[:, :, 0] = 1e4
-    (result,) = reduced(bind("Var"), numbers, rng, tile=512, group=group)
+    (result,) = reduce_numbers(bind("Var"), numbers, rng, tile=512, group=group)
     np.testing.assert_allclose(result, dense("Var", numbers, numbers)[0], rtol=1e-5)
 
 
 def test_tiny_splits_of_a_variance(rng: Any) -> None:
     numbers = rng.normal(100, 1, (1, 3, 30)).astype("f4")
-    (result,) = reduced(bind("Var"), numbers, rng, splits=20, tile=2)
+    (result,) = reduce_numbers(bind("Var"), numbers, rng, splits=20, tile=2)
     np.testing.assert_allclose(result, dense("Var", numbers, numbers)[0], rtol=1e-5)
 
 
@@ -107,10 +107,10 @@ def walk_of(name: str, numbers: Any, rng: Any) -> int:
 @pytest.mark.parametrize("far", [1e2, 1e4, 1e30, -1e2, -1e4, -1e30])
 def test_exponents_far_from_zero_neither_overflow_nor_vanish(far: float, rng: Any) -> None:
     numbers = (far + rng.normal(size=(1, 3, 300))).astype("f4")
-    (result,) = reduced(bind("LogSumExp"), numbers, rng, splits=3)
+    (result,) = reduce_numbers(bind("LogSumExp"), numbers, rng, splits=3)
     np.testing.assert_allclose(result, logsumexp(numbers), rtol=3e-7, atol=1e-6)
     numbers = np.concatenate([numbers, rng.normal(size=(2, 3, 300)).astype("f4")])
-    (soft,) = reduced(bind("SumSoftMaxWeight", 2), numbers, rng, splits=3)
+    (soft,) = reduce_numbers(bind("SumSoftMaxWeight", 2), numbers, rng, splits=3)
     # the exponents' own rounding at this distance
     tolerance = 1e-5 + 2 * np.spacing(np.float32(abs(far)))
     np.testing.assert_allclose(soft, dense("SumSoftMaxWeight", numbers[:1], numbers[1:])[0], atol=tolerance)
@@ -120,17 +120,17 @@ def test_a_weight_of_zero_hides_no_overflow(rng: Any) -> None:
     """An exponential beyond float32 times 0 is NaN; it must not get into the sum before the top is raised."""
     numbers = np.array([[[0, 500, 1, 800, 2]], [[1, 0, 1, 0, 1]]], "f4")
     for group in (1, 2, 5):
-        (result,) = reduced(bind("SumSoftMaxWeight", 1), numbers, rng, group=group)
+        (result,) = reduce_numbers(bind("SumSoftMaxWeight", 1), numbers, rng, group=group)
         assert result.item() == 0
-        (result,) = reduced(bind("LogSumExpWeight", 1), numbers, rng, group=group)
+        (result,) = reduce_numbers(bind("LogSumExpWeight", 1), numbers, rng, group=group)
         assert result.item() == -np.inf
 
 
 def test_negative_weights_and_masked_rows(rng: Any) -> None:
     numbers = np.array([[[0.0, 1, 2], [-np.inf] * 3], [[1, 1, -5]] * 2], "f4")
-    (result,) = reduced(bind("LogSumExpWeight", 1), numbers, rng)
+    (result,) = reduce_numbers(bind("LogSumExpWeight", 1), numbers, rng)
     np.testing.assert_array_equal(result, [[np.nan], [-np.inf]])
-    (result,) = reduced(bind("SumSoftMaxWeight", 1), numbers, rng)
+    (result,) = reduce_numbers(bind("SumSoftMaxWeight", 1), numbers, rng)
     np.testing.assert_allclose(result, [[(1 + np.e - 5 * np.e**2) / (1 + np.e + np.e**2)], [0]], rtol=1e-6)
 
 
@@ -146,7 +146,7 @@ def test_a_fast_exponential_may_end_at_the_smallest_normal_number(
     monkeypatch.setitem(FUNCTIONS, "exp2", dataclasses.replace(FUNCTIONS["exp2"], numpy=clamped))
     rows = [[-np.inf] * 4, [0, -np.inf, 300, -300], [-1e38, 1e38, 0, 0], [1, np.nan, 2, 3], [1, np.inf, 2, 3]]
     numbers = np.array([rows] + [np.ones((5, 4))] * (name != "LogSumExp"), "f4")
-    (result,) = reduced(bind(name, len(numbers) - 1), numbers, rng, splits=2, group=2)
+    (result,) = reduce_numbers(bind(name, len(numbers) - 1), numbers, rng, splits=2, group=2)
     expected = dense(name, numbers[:1], numbers[1:])[0]
     np.testing.assert_allclose(result, expected, rtol=1e-6, atol=1e-30)
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from support.operator_oracle import reduced
+from support.operator_oracle import reduce_numbers
 
 import clmapreduce as cm
 from clmapreduce.errors import DTypeError, FormulaError, ModeError
@@ -66,7 +66,7 @@ def test_options_are_checked() -> None:
 def test_an_operator_of_the_users_reduces_each_number(rng: Any) -> None:
     largest = cm.Operator(lambda a, b: cm.where(a > b, a, b), -np.inf, name="largest")
     numbers = rng.normal(size=(3, 4, 60)).astype("f4")
-    (result,) = reduced(bind(largest, width=3), numbers, rng, splits=4)
+    (result,) = reduce_numbers(bind(largest, width=3), numbers, rng, splits=4)
     np.testing.assert_array_equal(result, np.max(numbers, -1).T)
 
 
@@ -75,7 +75,7 @@ def test_an_operator_that_does_not_commute_keeps_the_order_of_columns(rng: Any) 
     operator = bind(last, width=2)
     assert not operator.commutative
     numbers = rng.integers(0, 3, (2, 5, 40)).astype("f4")
-    (result,) = reduced(operator, numbers, rng, splits=6, tile=8)
+    (result,) = reduce_numbers(operator, numbers, rng, splits=6, tile=8)
     for i, d in np.ndindex(5, 2):
         assert result[i, d] == ([0, *[x for x in numbers[d, i] if x]][-1])
 

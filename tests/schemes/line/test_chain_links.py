@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from support.line_chains import LAST, LENGTH, LOW, ONE, POWERS, SCAN, SUM, TOP, label_of, links, stored
+from support.line_chains import LAST, LENGTH, LOW, ONE, POWERS, SCAN, SUM, TOP, label_of, links, names_between
 from support.plans import INTEL, MATRIX, PAIR, SEQUENTIAL, chain_of
 
 import clmapreduce as cm
@@ -49,7 +49,7 @@ def test_an_iteration_is_a_link_per_round_and_a_map() -> None:
         return x
 
     assert links(iterated, "f4") == ["Reduce:extremum"] * 5 + ["map"]
-    assert stored(iterated, "f4") == [f"scalar{k}" for k in range(5)], "no vector is ever stored"
+    assert names_between(iterated, "f4") == [f"scalar{k}" for k in range(5)], "no vector is ever stored"
 
 
 def test_a_projection_is_a_reduce_and_a_map() -> None:
@@ -76,7 +76,7 @@ def test_a_constant_of_a_reduced_value_is_no_link() -> None:
 # ------------------------------------------------------------------------------------------------------------- unfolds
 def test_an_unfold_that_is_reduced_is_reduced_where_it_is_made() -> None:
     assert links(lambda s: SUM(POWERS(s, 9) * 2), ONE) == ["Reduce:sum of powers"]
-    assert stored(lambda s: SUM(POWERS(s, 9) * 2), ONE) == []
+    assert names_between(lambda s: SUM(POWERS(s, 9) * 2), ONE) == []
 
 
 def test_several_reduces_of_one_unfold_share_its_walk() -> None:
@@ -88,12 +88,12 @@ def test_an_unfold_that_is_an_output_too_is_made_again_not_stored_between() -> N
         return SUM(POWERS(s, 9)), POWERS(s, 9)
 
     assert links(function, ONE) == ["Reduce:sum of powers", "Unfold:product"]
-    assert stored(function, ONE) == []
+    assert names_between(function, ONE) == []
 
 
 def test_a_reduce_that_keeps_an_order_meets_stored_powers() -> None:
     assert links(lambda s: LAST(POWERS(s, 9)), ONE) == ["Unfold:product", "Reduce:user"]
-    assert stored(lambda s: LAST(POWERS(s, 9)), ONE) == ["vector0"]
+    assert names_between(lambda s: LAST(POWERS(s, 9)), ONE) == ["vector0"]
 
 
 def test_an_unfold_of_a_reduced_value_waits_for_it() -> None:
@@ -105,13 +105,13 @@ def test_a_reduce_of_two_unfolds_needs_one_of_them_stored() -> None:
         return SUM(POWERS(s, 9) * POWERS(t))
 
     assert links(function, ONE, ONE) == ["Unfold:product", "Reduce:sum of powers"]
-    assert stored(function, ONE, ONE) == ["vector0"]
+    assert names_between(function, ONE, ONE) == ["vector0"]
 
 
 # --------------------------------------------------------------------------------------------------- what is in memory
 def test_a_scan_that_ends_the_pipeline_carries_the_outputs() -> None:
     assert links(lambda x: (SCAN(x) * 2, x + 1), "f4") == ["Scan:sum"]
-    assert stored(lambda x: SCAN(x) * 2, "f4") == []
+    assert names_between(lambda x: SCAN(x) * 2, "f4") == []
     chain = chain_of(lambda x: (SCAN(x) * 2, x + 1), "f4")
     layout = chain.links[0].layout
     assert layout is not None and layout.tail is not None
@@ -125,7 +125,7 @@ def test_a_scan_that_is_the_output_needs_no_tail() -> None:
 
 def test_a_scan_is_stored_for_a_later_link() -> None:
     assert links(lambda x: TOP(SCAN(x)), "f4") == ["Scan:sum", "Reduce:extremum"]
-    assert stored(lambda x: TOP(SCAN(x)), "f4") == ["vector0"]
+    assert names_between(lambda x: TOP(SCAN(x)), "f4") == ["vector0"]
 
 
 def test_a_stored_scan_is_read_by_all_that_need_it() -> None:
@@ -134,11 +134,11 @@ def test_a_stored_scan_is_read_by_all_that_need_it() -> None:
         return total / TOP(total), LAST(total)
 
     assert links(function, "f4") == ["Scan:sum", "Reduce:extremum", "Reduce:user", "map"]
-    assert [name[:-1] for name in sorted(stored(function, "f4"))] == ["scalar", "vector"]
+    assert [name[:-1] for name in sorted(names_between(function, "f4"))] == ["scalar", "vector"]
 
 
 def test_the_last_of_two_scans_is_not_stored() -> None:
-    assert stored(lambda x: (cm.Scan("maximum")(x), SCAN(x)), "f4") == ["vector0"]
+    assert names_between(lambda x: (cm.Scan("maximum")(x), SCAN(x)), "f4") == ["vector0"]
     assert links(lambda x: (cm.Scan("maximum")(x), SCAN(x)), "f4") == ["Scan:extremum", "Scan:sum"]
 
 

@@ -10,7 +10,15 @@ from hypothesis import strategies as st
 from support.kernel_rules import assert_rules
 from support.line_chains import LENGTH, assert_arrays_are_parameters, assert_room, assert_sound
 from support.plans import FACTS, MODES, dtypes_of, source_of
-from support.random_programs import Known, RandomProgram, accumulators, finished, prefixes, random_programs, values_of
+from support.random_programs import (
+    NodeValues,
+    RandomProgram,
+    accumulators,
+    finish,
+    prefixes,
+    random_programs,
+    values_of,
+)
 
 from clmapreduce.domain.line import Line
 from clmapreduce.formula.formula import Formula
@@ -31,7 +39,7 @@ def run(chain: Chain, inputs: dict[str, Any], length: int) -> dict[str, Any]:
     return arrays
 
 
-def read(formula: Formula, arrays: dict[str, Any]) -> Known:
+def read(formula: Formula, arrays: dict[str, Any]) -> NodeValues:
     return {n: arrays[i.name] for i in formula.inputs for n in components(i.value).values()}
 
 
@@ -49,7 +57,7 @@ def arrays_after(link: Link, layout: Layout, arrays: dict[str, Any], length: int
             elements = prefixes(powers, link.base.formula.outputs, read(link.base.formula, arrays), length, False)
             node_values |= {node: elements[leaf].astype(node.dtype) for leaf, node in link.powers.results.items()}
         *_, last = accumulators(link.bound, formula.outputs, node_values, length)
-        results, count = finished(link.bound, last), 1
+        results, count = finish(link.bound, last), 1
     else:
         (step,) = link.steps
         results, count = prefixes(step.bound, formula.outputs, node_values, length, step.exclusive), length

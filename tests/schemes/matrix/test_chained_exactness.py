@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from support.chained_calls import SIZE, assert_slopes, prepared, run, slope
 from support.lacking import underflow
-from support.long_vectors import DIM, PROMISED, assert_sums, gaussian, points, squares
+from support.long_vectors import DIM, TERM_ERROR, assert_sums, gaussian, points, squares
 
 import clmapreduce as cm
 from clmapreduce.pairwise.call import PairCall
@@ -167,4 +167,4 @@ def test_products_with_a_coordinate_that_others_lack(context: cm.Context, rng: n
         weights[:, 1:] *= (np.arange(97) == 7)[:, None]  # the others' terms are 0
         result = run(PairCall((x | y) * b, PAIR_REDUCTIONS["Sum"], 1), {x: xs, y: ys, b: weights}, context)
         sizes, expected = np.abs(xs).astype("f8") @ np.abs(ys).T.astype("f8"), xs.astype("f8") @ ys.T.astype("f8")
-        assert np.all(np.abs(result - expected @ weights) <= PROMISED * sizes @ np.abs(weights)), power
+        assert np.all(np.abs(result - expected @ weights) <= TERM_ERROR * sizes @ np.abs(weights)), power

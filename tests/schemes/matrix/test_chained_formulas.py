@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 from support.chained_calls import BOXES, SIZE, assert_slopes, box_of, run, slope
-from support.long_vectors import DIM, PROMISED, F, assert_sums, gaussian, points, squares
+from support.long_vectors import DIM, TERM_ERROR, F, assert_sums, gaussian, points, squares
 from support.pair_plans import layout_of, matrix_default, pair_plan, vector
 from support.plans import FACTS, PARALLEL, SEQUENTIAL, source_of
 from support.random_blocks import Halves, drawn_blocks, mask_of
@@ -123,13 +123,13 @@ def test_backward_passes(context: cm.Context, rng: np.random.Generator, kind: st
     if kind == "softmax":
         exponent = xs.astype("f8") @ ys.T.astype("f8")
         weights, terms = ys.astype("f8"), np.where(mask, np.exp(exponent), 0)
-        off = (terms * magnitude) @ np.abs(weights) * 2 * PROMISED
+        off = (terms * magnitude) @ np.abs(weights) * 2 * TERM_ERROR
         assert np.all(np.abs(result - (terms * inner) @ weights) <= off)
         return
     terms = np.where(mask, np.exp(-squares(xs, ys)), 0)
     difference = xs.astype("f8")[:, None] - ys
     expected = np.einsum("ij,ijd->id", -2 * terms * inner, difference)
-    off = 4 * PROMISED * (terms * magnitude * np.linalg.norm(difference, axis=-1)).sum(1)
+    off = 4 * TERM_ERROR * (terms * magnitude * np.linalg.norm(difference, axis=-1)).sum(1)
     assert np.all(np.linalg.norm(result - expected, axis=1) <= off)
 
 
@@ -167,7 +167,7 @@ def test_other_kernels(context: cm.Context, rng: np.random.Generator, name: str,
     sizes = np.abs(terms)
     if name == "inner product":  # relative to what is added up
         sizes = np.linalg.norm(wide[0], axis=1)[:, None] * np.linalg.norm(wide[1], axis=1)
-    off = 2 * PROMISED * np.maximum(sizes, 0.02) @ np.abs(weights)
+    off = 2 * TERM_ERROR * np.maximum(sizes, 0.02) @ np.abs(weights)
     if dtype != "float32":
         off = off + {"float16": 2e-3, "bfloat16": 1e-2}[dtype] * np.abs(terms @ weights) + 1e-6
     assert result.dtype == kind
@@ -189,7 +189,7 @@ def test_attention(context: cm.Context, rng: np.random.Generator, product: bool)
         exponent = arrays[x].astype("f8") @ arrays[y].astype("f8").T if product else -squares(arrays[x], arrays[y])
         terms = np.exp(exponent - exponent.max(1, keepdims=True))
         terms /= terms.sum(1, keepdims=True)
-        off = 2 * PROMISED * (1 + np.abs(exponent).max(1, keepdims=True)) * (terms @ np.abs(arrays[w]))
+        off = 2 * TERM_ERROR * (1 + np.abs(exponent).max(1, keepdims=True)) * (terms @ np.abs(arrays[w]))
         assert np.all(np.abs(run(call, arrays, context) - terms @ arrays[w]) <= off)
 
 

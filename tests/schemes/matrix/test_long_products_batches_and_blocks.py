@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from support.long_product_calls import BOXES, box_of, dense, run
-from support.long_vectors import DIM, PROMISED, F, assert_sums, gaussian, points, squares
+from support.long_vectors import DIM, TERM_ERROR, F, assert_sums, gaussian, points, squares
 from support.random_blocks import Halves, drawn_blocks, mask_of
 
 import clmapreduce as cm
@@ -44,7 +44,7 @@ def test_one_side_for_the_whole_batch(context: cm.Context, rng: np.random.Genera
         if distance:
             assert_sums(result[i], -squares(rows, columns), weights[i].astype("f8"), common_side)
             continue
-        off = PROMISED * np.linalg.norm(rows, axis=1)[:, None] * np.linalg.norm(columns, axis=1) @ np.abs(weights[i])
+        off = TERM_ERROR * np.linalg.norm(rows, axis=1)[:, None] * np.linalg.norm(columns, axis=1) @ np.abs(weights[i])
         expected = dense("inner product", rows, columns) @ weights[i].astype("f8")
         assert np.all(np.abs(result[i] - expected) <= off), common_side
 
@@ -100,4 +100,4 @@ def test_other_reductions_of_blocks(context: cm.Context, rng: np.random.Generato
         exponent = np.where(keep, -squares(arrays[y], arrays[x][i]), -np.inf)
         with np.errstate(all="ignore"):
             expected = np.exp(exponent).sum(1) / keep.sum(1) if name == "Mean" else np.log(np.exp(exponent).sum(1))
-        np.testing.assert_allclose(result[i, :, 0], expected, rtol=PROMISED, atol=0 if name == "Mean" else PROMISED)
+        np.testing.assert_allclose(result[i, :, 0], expected, rtol=TERM_ERROR, atol=0 if name == "Mean" else TERM_ERROR)

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 from support.long_product_calls import run
-from support.long_vectors import DIM, PROMISED, F, assert_sums, gaussian, points, squares
+from support.long_vectors import DIM, TERM_ERROR, F, assert_sums, gaussian, points, squares
 from support.random_blocks import Halves, drawn_blocks, mask_of
 
 import clmapreduce as cm
@@ -104,7 +104,7 @@ def test_products_alone_and_differences_alone(
     result = run(PairCall(formula, PAIR_REDUCTIONS["Sum"], 1), arrays, context)
     sums = squares(arrays[x], arrays[y]) + arrays[b].T
     expected = (1 / (sums if function == "Inv" else np.sqrt(sums))).sum(1, keepdims=True)
-    np.testing.assert_allclose(result, expected, rtol=PROMISED)
+    np.testing.assert_allclose(result, expected, rtol=TERM_ERROR)
 
 
 @pytest.mark.parametrize("patience", [0, 10**6])
@@ -145,7 +145,7 @@ def test_exponents_with_a_coordinate_that_rows_lack(context: cm.Context, rng: np
             assert_sums(result, exponent, arrays[b].astype("f8"), power)
         else:
             result = run(PairCall(x | y, PAIR_REDUCTIONS[name], 1), arrays, context)
-            np.testing.assert_allclose(result[:, 0], np.log(np.exp(exponent).sum(1)), rtol=PROMISED, atol=PROMISED)
+            np.testing.assert_allclose(result[:, 0], np.log(np.exp(exponent).sum(1)), rtol=TERM_ERROR, atol=TERM_ERROR)
 
 
 def lacking(rng: np.random.Generator) -> Any:
@@ -176,7 +176,7 @@ def test_products_with_a_coordinate_that_others_lack(
             result = run(call, {x: xs, y: ys, b: weights}, context)[:, 0]
             terms = xs.astype("f8") * ys[column]
             size, expected = np.abs(terms).sum(1), terms.sum(1)
-            off = 2 * PROMISED * size**2 if squared else PROMISED * size
+            off = 2 * TERM_ERROR * size**2 if squared else TERM_ERROR * size
             assert np.all(np.abs(result - (expected**2 if squared else expected)) <= off), (power, column)
 
 
@@ -192,5 +192,5 @@ def test_inner_products_of_any_magnitude(context: cm.Context, rng: np.random.Gen
         expected = (xs.astype("f8") @ ys.astype("f8").T).sum(1, keepdims=True)
     sizes = np.linalg.norm(xs.astype("f8"), axis=1, keepdims=True) * np.linalg.norm(ys.astype("f8"), axis=1).sum()
     fine = np.arange(40) != 9
-    assert np.all(np.abs(result - expected)[fine] <= PROMISED * sizes[fine])
+    assert np.all(np.abs(result - expected)[fine] <= TERM_ERROR * sizes[fine])
     assert not np.isfinite(result[9]).any()

@@ -7,7 +7,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from support.long_product_calls import BOXES, dense, kernels, run
-from support.long_vectors import DIM, PROMISED, F, assert_sums, gaussian, points, squares
+from support.long_vectors import DIM, TERM_ERROR, F, assert_sums, gaussian, points, squares
 from support.pair_plans import layout_of, pair_plan
 from support.plans import FACTS, PARALLEL, SEQUENTIAL, source_of
 
@@ -56,7 +56,7 @@ def test_other_kernels(context: cm.Context, rng: np.random.Generator, name: str,
     sizes = np.abs(terms)
     if name == "inner product":  # relative to what is added up
         sizes = np.linalg.norm(xs.astype("f8"), axis=1)[:, None] * np.linalg.norm(ys.astype("f8"), axis=1)
-    off = PROMISED * np.maximum(sizes, 0.02) @ np.abs(weights)
+    off = TERM_ERROR * np.maximum(sizes, 0.02) @ np.abs(weights)
     if dtype == "float16":
         off = off + 2e-3 * np.abs(terms @ weights) + 1e-6
     assert result.dtype == dtype
@@ -79,9 +79,9 @@ def test_exponents_of_reductions(context: cm.Context, rng: np.random.Generator, 
     top = exponent.max(1, keepdims=True)
     terms = np.exp(exponent - top)
     if weight is None:
-        np.testing.assert_allclose(result, top + np.log(terms.sum(1, keepdims=True)), rtol=PROMISED, atol=PROMISED)
+        np.testing.assert_allclose(result, top + np.log(terms.sum(1, keepdims=True)), rtol=TERM_ERROR, atol=TERM_ERROR)
     else:
-        off = 2 * PROMISED * (1 + np.abs(exponent).max(1, keepdims=True))
+        off = 2 * TERM_ERROR * (1 + np.abs(exponent).max(1, keepdims=True))
         assert np.all(np.abs(result - terms @ arrays[w] / terms.sum(1, keepdims=True)) <= off)
 
 

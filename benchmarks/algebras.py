@@ -84,10 +84,10 @@ def segments(size: int, context: cm.Context) -> Iterator[Case]:
     full, resident = offsets[:-1][lengths > 0], cm.array(values, context)
     sums = np.zeros(size)
     sums[lengths > 0] = np.add.reduceat(values[places].astype(np.float64), full)
-    gathered = cm.SegmentPlan(offsets, len(values), sources, context=context)
+    source_plan = cm.SegmentPlan(offsets, len(values), sources, context=context)
     out = cm.array(np.zeros(size, np.float32), context)
     yield Case(
-        "sum of segments anywhere, 0 to 32", lambda: gathered.reduce(resident, out=out), 4 * len(places) + 12 * size,
+        "sum of segments anywhere, 0 to 32", lambda: source_plan.reduce(resident, out=out), 4 * len(places) + 12 * size,
         {"NumPy": lambda: np.add.reduceat(values[places], full)}, off(sums), LIMIT,
     )  # fmt: skip
 
@@ -123,8 +123,8 @@ def main() -> None:
     title(device, f"{size} rows, float32")
     ceiling = 0.0 if cpu else read_ceiling(cm.array(np.ones(64 * size, np.float32), context), context)
     head("what", "ours", *(["rate", "NumPy", "×"] if cpu else ["floor", "× floor"]), "error")
-    for rows in (products, segments):
-        for case in rows(size, context):
+    for family in (products, segments):
+        for case in family(size, context):
             if options.only not in case.name:
                 continue
             error = case.check()

@@ -28,7 +28,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from pairwise import CHECKED, Contender, Ours, milliseconds, peer_of, race, ratio, squared
+from pairwise import ROWS_CHECKED, Contender, Ours, milliseconds, peer_of, race, ratio, squared
 from primitives import device_ms
 
 import clmapreduce as cm
@@ -88,14 +88,14 @@ def nearest(front: Any, x: Any, y: Any, b: Any, ranges: Any, **more: Any) -> Any
     return distance.argKmin(NEIGHBOURS, dim=1, **more)
 
 
-def checked(mask: Mask) -> Any:
+def random_values_of(mask: Mask) -> Any:
     """Some rows."""
-    return np.unique(np.linspace(0, len(mask.points) - 1, CHECKED).astype(int))
+    return np.unique(np.linspace(0, len(mask.points) - 1, ROWS_CHECKED).astype(int))
 
 
 def worst_sum(mask: Mask, b: Any, result: Any) -> float:
     x, weights, worst = mask.points.astype(float), b.astype(float), 0.0
-    for row in checked(mask):
+    for row in random_values_of(mask):
         columns = mask.columns(row)
         terms = np.exp(-squared(x[row], x[columns])) * weights[columns, 0]
         if len(columns):
@@ -105,7 +105,7 @@ def worst_sum(mask: Mask, b: Any, result: Any) -> float:
 
 def worst_neighbour(mask: Mask, b: Any, result: Any) -> float:
     x, worst = mask.points.astype(float), 0.0
-    for row in checked(mask):
+    for row in random_values_of(mask):
         columns = mask.columns(row)
         expected = np.sort(squared(x[row], x[columns]))[:NEIGHBOURS]
         actual = squared(x[row], x[result[row, : len(expected)].astype(int)])
@@ -139,19 +139,19 @@ def uniform(n: int, count: int, density: float, dim: int = 3) -> Callable[[np.ra
 def power_law(n: int, count: int, density: float) -> Callable[[np.random.Generator], Mask]:
     """Clusters whose sizes fall as 1 / rank, in any order; lists of all lengths."""
 
-    def made(rng: np.random.Generator) -> Mask:
+    def mask_of(rng: np.random.Generator) -> Mask:
         weights = rng.permutation(1 / np.arange(1, count + 1))
         sizes = np.maximum(1, (n * weights / weights.sum()).astype(int))
         dense = density * rng.permutation(np.minimum(20.0, 0.3 * count / np.arange(1, count + 1)))
         return Mask(sizes, rng.random((count, count)) < dense[:, None], rng.random((sizes.sum(), 3)).astype("f4"))
 
-    return made
+    return mask_of
 
 
 def cube(n: int, side: int) -> Callable[[np.random.Generator], Mask]:
     """Points in a unit cube of side³ cubic cells; cells meet whose centres are within 1.8 cells."""
 
-    def made(rng: np.random.Generator) -> Mask:
+    def mask_of(rng: np.random.Generator) -> Mask:
         points = rng.random((n, 3)).astype("f4")
         labels = np.ravel_multi_index(tuple((points * side).astype(int).clip(0, side - 1).T), (side,) * 3)
         order = np.argsort(labels, kind="stable")
@@ -160,7 +160,7 @@ def cube(n: int, side: int) -> Callable[[np.random.Generator], Mask]:
         keep = np.stack([((cell - cells) ** 2).sum(1) <= 1.8**2 for cell in cells])
         return Mask(sizes, keep, points[order])
 
-    return made
+    return mask_of
 
 
 def rows(on_gpu: bool, shrink: int) -> list[Row]:
@@ -220,7 +220,7 @@ class Bench:
         return statistics.median(mask.pairs / a / (part / d) for a, d in zip(us.wall, dense.wall, strict=True))
 
     @staticmethod
-    def bound(task: Task, front: Any, points: Any, b: Any, ranges: Any, share: int = 1) -> Callable[[], Any]:
+    def call_of(task: Task, front: Any, points: Any, b: Any, ranges: Any, share: int = 1) -> Callable[[], Any]:
         arguments = points[: len(points) // share], points.copy(), b
         x, y, weights = (front.array(array) for array in arguments)
         return lambda: task.call(front, x, y, weights, ranges)
@@ -259,16 +259,16 @@ class Bench:
         medians of five.
         """
         x, y, weights = (self.ours.array(array) for array in (mask.points, mask.points.copy(), b))
-        reduced = task.call(cm, x, y, weights, None, call=False)
+        reduction = task.call(cm, x, y, weights, None, call=False)
         clusters, times = mask.clusters, []
         for _ in range(5):
             begin = time.perf_counter()
             ranges = cm.Ranges.from_matrix(clusters, clusters, mask.keep)
             middle = time.perf_counter()
-            reduced.explain(ranges=ranges)
+            reduction.explain(ranges=ranges)
             times.append((middle - begin, time.perf_counter() - middle))
-        mask_time, planned = (statistics.median(side) for side in zip(*times, strict=True))
-        return mask_time, planned
+        mask_time, plan_time = (statistics.median(side) for side in zip(*times, strict=True))
+        return mask_time, plan_time
 
 
 def verdict(row: Row, share: float, times: float | None) -> str:

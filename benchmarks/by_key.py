@@ -15,9 +15,9 @@ from typing import Any
 
 import numpy as np
 from geometries import Line, offsets_of, worst
-from peers.cuda import Cub, offered
+from peers.cuda import Cub, try_peer
 from primitives import Case, queued_ms
-from report import LIMIT, copy_ceiling, head, passed, peer, raced, row, times, verdict
+from report import LIMIT, copy_ceiling, error_column, head, peer, raced, row, times, verdict
 
 import clmapreduce as cm
 
@@ -39,7 +39,7 @@ class Runs:
         self.line, self.runs = line, offsets.size - 1
         self.keys = np.repeat(np.arange(self.runs, dtype=np.int32), np.diff(offsets))
         self.exact = line.sums(offsets)
-        self.given = cm.array(self.keys, context)
+        self.device_keys = cm.array(self.keys, context)
         self.nbytes = 8 * line.x.size + 8 * self.runs
         self._context = context
 
@@ -51,10 +51,10 @@ class Runs:
     def call(self, count: str) -> Callable[[], Any]:
         """A sum by key that leaves the number of runs on the "device", or brings it to the "host"."""
         out = self.outputs(self.line.x.size if count == "device" else self.runs)
-        return partial(cm.reduce_by_key, self.given, self.line.dx, count=count, out=out)
+        return partial(cm.reduce_by_key, self.device_keys, self.line.dx, count=count, out=out)
 
-    def planned(self) -> Callable[[], Any]:
-        plan, out = cm.KeyPlan(self.given), self.outputs(self.runs)[1]
+    def plan_call(self) -> Callable[[], Any]:
+        plan, out = cm.KeyPlan(self.device_keys), self.outputs(self.runs)[1]
         return partial(plan.reduce, self.line.dx, out=out)
 
     def error(self, result: Any) -> float:
@@ -110,16 +110,16 @@ def gpu_table(names: list[str], line: Line, context: cm.Context, cub: Cub | None
     for name in (n for n in GPU_ROWS if n in names):
         runs = Runs(name, line, context)
         results = []
-        for make in (partial(runs.call, "device"), partial(runs.call, "host"), runs.planned):
+        for make in (partial(runs.call, "device"), partial(runs.call, "host"), runs.plan_call):
             call = make()
             results.append((runs.error(call()), queued_ms(call, context)))
-        (_, ms), (_, waited), (_, planned) = results
-        label = cub and offered(f"CUB, {name}", partial(cub.sum_by_key, runs.keys, runs.runs))
+        (_, ms), (_, host_ms), (_, plan_ms) = results
+        label = cub and try_peer(f"CUB, {name}", partial(cub.sum_by_key, runs.keys, runs.runs))
         theirs, sums = label or (None, runs.exact)
         floor = runs.nbytes / ceiling
         row(
             name, f"{runs.runs:,}", f"{ms:.4f} ms", f"{floor:.4f} ms", f"{ms / floor:.2f}",
             verdict(f"≤ {GPU_BAR}", ms <= GPU_BAR * floor) if line.x.size >= 8 * runs.runs else "",
-            f"{waited:.4f} ms", f"{planned:.4f} ms", peer(theirs, worst(sums, runs.exact)), times(theirs, ms),
-            passed(max(error for error, _ in results)),
+            f"{host_ms:.4f} ms", f"{plan_ms:.4f} ms", peer(theirs, worst(sums, runs.exact)), times(theirs, ms),
+            error_column(max(error for error, _ in results)),
         )  # fmt: skip

@@ -106,7 +106,7 @@ def batch(context: cm.Context) -> list[Row]:
     ]
 
 
-def timed(rows: list[Row], context: cm.Context, rounds: int) -> list[list[float]]:
+def times_of(rows: list[Row], context: cm.Context, rounds: int) -> list[list[float]]:
     """Milliseconds of every row, one list per round; rows take turns on CPUs."""
     if context.device.kind != "cpu":
         return [[device_ms(row.ours, context) for row in rows]]
@@ -124,7 +124,7 @@ def timed(rows: list[Row], context: cm.Context, rounds: int) -> list[list[float]
 
 def table(rows: list[Row], context: cm.Context, rounds: int) -> None:
     """Prints the rows; the first one is the yardstick of bandwidth."""
-    times = timed(rows, context, rounds)
+    times = times_of(rows, context, rounds)
     print(
         "| what | ms | GB/s moved | of the first row's bandwidth | against NumPy | error |\n|---|---|---|---|---|---|"
     )
@@ -171,7 +171,7 @@ def bare_launches(call: Any, arrays: dict[str, Any]) -> Callable[[cl.Event], Any
     return bare
 
 
-def compiled(context: cm.Context, n: int, repeats: int = 2000) -> str:
+def compile_line(context: cm.Context, n: int, repeats: int = 2000) -> str:
     """What a compiled call takes beyond the bare launches: one that makes its result, one that is given `out`. An event
     holds the device back meanwhile.
     """
@@ -221,7 +221,7 @@ def main() -> None:
     gc.disable()
     plain = cm.Context(device)
     for length in (300, 100_000):
-        print(compiled(plain, length))
+        print(compile_line(plain, length))
 
 
 if __name__ == "__main__":

@@ -37,7 +37,7 @@ from primitives import device_ms
 
 import clmapreduce as cm
 
-CHECKED, NEIGHBOURS, SECONDS = 64, 10, 12.0
+ROWS_CHECKED, NEIGHBOURS, SECONDS = 64, 10, 12.0
 
 
 @dataclass(frozen=True)
@@ -212,7 +212,7 @@ class Ours:
     def numpy(self, x: Any) -> Any:
         return np.asarray(x)
 
-    def timed(self, call: Callable[[], Any]) -> tuple[float, float | None, Any]:
+    def time_call(self, call: Callable[[], Any]) -> tuple[float, float | None, Any]:
         begin = time.perf_counter()
         result = call()
         self.context.wait()
@@ -231,7 +231,7 @@ class Ours:
 def worst_errors(row: Row, arrays: tuple[Any, Any, Any], results: list[Any]) -> list[str]:
     """The largest error of each result among CHECKED rows, as the table tells it."""
     x, y, b = (array.astype(np.float64) for array in arrays)
-    sample = np.unique(np.linspace(0, row.rows - 1, CHECKED).astype(int))
+    sample = np.unique(np.linspace(0, row.rows - 1, ROWS_CHECKED).astype(int))
     with ThreadPoolExecutor(max_workers=min(8, os.cpu_count() or 1)) as pool:
         errors = list(pool.map(lambda i: row_errors(row, i, x[i], y, b, [result[i] for result in results]), sample))
     exact = row.reduction in ("argmin", "argKmin", "cosines")
@@ -274,7 +274,7 @@ class Contender:
     call: Callable[[], Any]
 
     def __post_init__(self) -> None:
-        self.first, _, result = self.front.timed(self.call)
+        self.first, _, result = self.front.time_call(self.call)
         self.result = self.front.numpy(result)
         self.wall: list[float] = []
         self.events: list[float] = []
@@ -282,7 +282,7 @@ class Contender:
     def run(self, calls: int) -> None:
         """A turn of so many calls, of which the last counts."""
         for _ in range(calls):
-            wall, events, _ = self.front.timed(self.call)
+            wall, events, _ = self.front.time_call(self.call)
         self.wall.append(wall)
         if events is not None:
             self.events.append(events)
@@ -292,30 +292,30 @@ def race(contenders: list[Contender], rounds: int, calls: int = 1) -> None:
     """All in turns of so many calls for some rounds: more of them for short calls, fewer for very long ones."""
     begin = time.perf_counter()
     for _ in range(3):  # the clocks of an idle device take a while to rise
-        contenders[0].front.timed(contenders[0].call)
+        contenders[0].front.time_call(contenders[0].call)
     while len(contenders[0].wall) < 100:
         for contender in contenders:
             contender.run(calls)
-        rounds_done, spent = len(contenders[0].wall), time.perf_counter() - begin
-        if (rounds_done >= rounds and spent > 0.5) or (rounds_done > 1 and spent > SECONDS):
+        rounds_done, seconds_so_far = len(contenders[0].wall), time.perf_counter() - begin
+        if (rounds_done >= rounds and seconds_so_far > 0.5) or (rounds_done > 1 and seconds_so_far > SECONDS):
             break
 
 
 def tell(row: Row, ours: Ours, peer: Any, profiled: Ours | None, rounds: int) -> str:
     """The row's line."""
     arrays = row.arrays()
-    us = Contender(ours, bound(row, ours, arrays))
+    us = Contender(ours, call_of(row, ours, arrays))
     contenders, complaint = [us], ""
     if peer is not None and (row.reduction != "gradient" or peer.gradient is not None):
         try:
-            contenders.append(Contender(peer, bound(row, peer, arrays)))
+            contenders.append(Contender(peer, call_of(row, peer, arrays)))
         except Exception as error:  # a peer that cannot do it loses its cell, not the run
             complaint = f"failed: {type(error).__name__}"
     race(contenders, rounds, calls=1 if profiled is None else 2)
     errors = worst_errors(row, arrays, [contender.result for contender in contenders])
     device = None
     if profiled is not None:
-        device = device_ms(bound(row, profiled, arrays), profiled.context, 5) / 1e3
+        device = device_ms(call_of(row, profiled, arrays), profiled.context, 5) / 1e3
     theirs, wall, events = None, None, None
     for them in contenders[1:]:
         theirs = statistics.median(them.wall)
@@ -330,7 +330,7 @@ def tell(row: Row, ours: Ours, peer: Any, profiled: Ours | None, rounds: int) ->
     return f"| {' | '.join(cells)} |"
 
 
-def bound(row: Row, front: Any, arrays: tuple[Any, Any, Any]) -> Callable[[], Any]:
+def call_of(row: Row, front: Any, arrays: tuple[Any, Any, Any]) -> Callable[[], Any]:
     placed = tuple(front.array(array) for array in (*arrays, scales(arrays[0]).astype(row.dtype)))
     return lambda: row.call(front, *placed)
 

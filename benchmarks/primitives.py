@@ -223,8 +223,8 @@ def cub_times(log2n: int) -> dict[str, float]:
     with tempfile.TemporaryDirectory() as folder:
         program = Path(folder) / "cub"
         subprocess.run([nvcc, "-O3", "-std=c++17", "-arch=native", str(source), "-o", str(program)], check=True)
-        printed = subprocess.run([str(program), str(log2n)], check=True, capture_output=True, text=True).stdout
-    return {name: float(ms) for name, ms in (line.split() for line in printed.splitlines())}
+        output = subprocess.run([str(program), str(log2n)], check=True, capture_output=True, text=True).stdout
+    return {name: float(ms) for name, ms in (line.split() for line in output.splitlines())}
 
 
 def call_overhead(context: cm.Context) -> None:

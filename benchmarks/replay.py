@@ -42,7 +42,7 @@ class Chain:
         self.scalars = (np.float32(1), np.int32(1))
         self.links = range(launches)
         self.names = [f"b{at}" for at in range(launches + 1)]
-        self.made = Replay(queue, (self.launch(*self.names[at : at + 2]) for at in self.links))
+        self.recording = Replay(queue, (self.launch(*self.names[at : at + 2]) for at in self.links))
         self.own = [cl.Kernel(self.kernel.program, "cmr_step") for _ in self.links]
         for one in self.own:
             one.set_scalar_arg_dtypes([None, None, np.float32, np.int32])
@@ -65,7 +65,7 @@ class Chain:
         self.queue._queue.flush()
         return event
 
-    def ordered(self, choice: int, gate: cl.Event | None) -> object:
+    def in_order(self, choice: int, gate: cl.Event | None) -> object:
         events: list[cl.Event] = []
         before = self.before[choice]
         waits = [] if gate is None else [gate]
@@ -87,7 +87,7 @@ class Chain:
         return JobGraph(jobs).submit(self.queue)
 
     def replay(self, choice: int, gate: cl.Event | None) -> object:
-        return self.made.submit(dict(zip(self.names, self.sets[choice], strict=True)))
+        return self.recording.submit(dict(zip(self.names, self.sets[choice], strict=True)))
 
 
 def measure(
@@ -122,7 +122,7 @@ def main() -> None:
     for device in devices():
         for launches in (1, 2, 3, 4):
             chain = Chain(Queue(device), launches)
-            ways = {"bare": chain.bare, "ordered": chain.ordered, "JobGraph": chain.graph, "Replay": chain.replay}
+            ways = {"bare": chain.bare, "ordered": chain.in_order, "JobGraph": chain.graph, "Replay": chain.replay}
             print(
                 f"{device.vendor:6} {launches}: {measure(chain, ways, options.repeats, not options.running)}",
                 flush=True,

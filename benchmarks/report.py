@@ -34,11 +34,11 @@ def row(*cells: str) -> None:
     print(f"| {' | '.join(cells)} |", flush=True)
 
 
-def verdict(bar: str, met: bool) -> str:
-    return bar if met else f"{bar}: **missed**"
+def verdict(bar: str, ok: bool) -> str:
+    return bar if ok else f"{bar}: **missed**"
 
 
-def passed(error: float) -> str:
+def error_column(error: float) -> str:
     """The error of a result of ours, or a shout."""
     return f"{error:.0e}" if error <= LIMIT else f"WRONG ({error:.0e} > {LIMIT:.0e})"
 

@@ -21,9 +21,9 @@ from typing import Any
 import by_key
 import numpy as np
 from geometries import GEOMETRIES, Line, offsets_of, worst
-from peers.cuda import Cub, offered
+from peers.cuda import Cub, try_peer
 from primitives import Case, queued_ms
-from report import LIMIT, first_call_ms, head, passed, peer, raced, read_ceiling, row, times, title, verdict
+from report import LIMIT, error_column, first_call_ms, head, peer, raced, read_ceiling, row, times, title, verdict
 
 import clmapreduce as cm
 
@@ -43,19 +43,19 @@ class Segments:
         self.segments = self.offsets.size - 1
         self.exact = line.sums(self.offsets)
         self.nbytes = line.x.nbytes + self.offsets.nbytes + 4 * self.segments
-        self.given = cm.array(self.offsets, context)
+        self.on_device = cm.array(self.offsets, context)
         self.out = cm.array(np.zeros(self.segments, np.float32), context)
-        self.plan = cm.SegmentPlan(self.given, line.x.size)
+        self.plan = cm.SegmentPlan(self.on_device, line.x.size)
 
-    def planned(self) -> Any:
+    def plan_call(self) -> Any:
         return self.plan.reduce(self.line.dx, out=self.out)
 
     def single(self) -> Any:
-        return cm.segmented_reduce(self.line.dx, self.given, out=self.out)
+        return cm.segmented_reduce(self.line.dx, self.on_device, out=self.out)
 
     def first(self) -> float:
         """Milliseconds of a call that checks."""
-        return first_call_ms(lambda fresh: cm.segmented_reduce(self.line.dx, fresh), [self.given], self.context)
+        return first_call_ms(lambda fresh: cm.segmented_reduce(self.line.dx, fresh), [self.on_device], self.context)
 
     def error(self, result: Any) -> float:
         return worst(result, self.exact)
@@ -67,7 +67,7 @@ def cpu_table(names: list[str], line: Line, context: cm.Context, rounds: int) ->
         runs = Segments(name, line, context)
         begins = runs.offsets[:-1][np.diff(runs.offsets) > 0]
         peers = {"reduceat": lambda begins=begins: np.add.reduceat(line.x, begins)}
-        case = Case(name, runs.planned, runs.nbytes, peers, runs.error, LIMIT)
+        case = Case(name, runs.plan_call, runs.nbytes, peers, runs.error, LIMIT)
         error = case.check()
         seconds, results = raced(case, context, rounds)
         ratio, label, theirs = results["reduceat"]
@@ -86,9 +86,9 @@ def gpu_table(names: list[str], line: Line, context: cm.Context, cub: Cub | None
     )  # fmt: skip
     for name in names:
         runs = Segments(name, line, context)
-        error = passed(runs.error(runs.planned()))
-        ms, floor, bar = queued_ms(runs.planned, context), runs.nbytes / ceiling, gpu_bar(line.x.size / runs.segments)
-        result = cub and offered(f"CUB, {name}", partial(cub.segmented_sum, runs.offsets))
+        error = error_column(runs.error(runs.plan_call()))
+        ms, floor, bar = queued_ms(runs.plan_call, context), runs.nbytes / ceiling, gpu_bar(line.x.size / runs.segments)
+        result = cub and try_peer(f"CUB, {name}", partial(cub.segmented_sum, runs.offsets))
         theirs, sums = result or (None, runs.exact)
         label = verdict(f"≤ {bar}", ms <= bar * floor)
         if theirs is not None:
@@ -121,7 +121,7 @@ def main() -> None:
         if options.table != "segments":
             by_key.cpu_table(names, line, context, options.rounds)
         return
-    cub = offered("CUB", lambda: Cub(x))
+    cub = try_peer("CUB", lambda: Cub(x))
     if options.table != "keys":
         gpu_table(names, line, context, cub)
     if options.table != "segments":

@@ -22,9 +22,9 @@ from typing import Any
 import numpy as np
 from geometries import worst
 from matrices import MATRICES, Csr
-from peers.cuda import CuSparse, offered
+from peers.cuda import CuSparse, try_peer
 from primitives import Case, queued_ms
-from report import LIMIT, first_call_ms, head, passed, peer, raced, read_ceiling, row, times, title, verdict
+from report import LIMIT, error_column, first_call_ms, head, peer, raced, read_ceiling, row, times, title, verdict
 
 import clmapreduce as cm
 
@@ -38,17 +38,17 @@ class Product:
 
     def __init__(self, csr: Csr, context: cm.Context) -> None:
         self.context, self.csr = context, csr
-        self.given = [cm.array(a, context) for a in (csr.begins, csr.columns, csr.values)]
+        self.device_arrays = [cm.array(a, context) for a in (csr.begins, csr.columns, csr.values)]
         self.x = cm.array(csr.x, context)
         self.out = cm.array(np.zeros(csr.exact.shape, np.float32), context)
-        self.plan = cm.SpmvPlan(tuple(self.given))
+        self.plan = cm.SpmvPlan(tuple(self.device_arrays))
 
-    def planned(self) -> Any:
+    def plan_call(self) -> Any:
         return self.plan.apply(self.x, out=self.out)
 
     def first(self) -> float:
         """Milliseconds of a call that checks."""
-        return first_call_ms(lambda *fresh: cm.spmv(fresh, self.x), self.given, self.context)
+        return first_call_ms(lambda *fresh: cm.spmv(fresh, self.x), self.device_arrays, self.context)
 
     def error(self, result: Any) -> float:
         return worst(result, self.csr.exact)
@@ -63,13 +63,13 @@ def cpu_table(names: list[str], size: int, vectors: int, context: cm.Context, ro
         product = Product(csr, context)
         theirs = scipy.sparse.csr_matrix((csr.values, csr.columns, csr.begins), shape=(csr.rows, len(csr.x)))
         peers = {"SciPy": lambda theirs=theirs, x=csr.x: theirs @ x}
-        case = Case(name, product.planned, csr.nbytes, peers, product.error, LIMIT)
+        case = Case(name, product.plan_call, csr.nbytes, peers, product.error, LIMIT)
         error = case.check()
         seconds, results = raced(case, context, rounds)
-        ratio, label, taken = results["SciPy"]
+        ratio, label, scipy_time = results["SciPy"]
         row(
             name, f"{csr.rows:,}", f"{csr.values.size:,}", f"{1e3 * seconds:.2f} ms",
-            f"{csr.nbytes / seconds / 1e9:.1f} GB/s", taken, label, verdict(f"≥ {CPU_BAR}", ratio >= CPU_BAR),
+            f"{csr.nbytes / seconds / 1e9:.1f} GB/s", scipy_time, label, verdict(f"≥ {CPU_BAR}", ratio >= CPU_BAR),
             f"{product.first():.2f} ms", error,
         )  # fmt: skip
 
@@ -83,9 +83,9 @@ def gpu_table(names: list[str], size: int, context: cm.Context, cusparse: CuSpar
     for name in names:
         csr = Csr(name, size)
         product = Product(csr, context)
-        error = passed(product.error(product.planned()))
-        ms, floor = queued_ms(product.planned, context), csr.nbytes / ceiling
-        label = cusparse and offered(
+        error = error_column(product.error(product.plan_call()))
+        ms, floor = queued_ms(product.plan_call, context), csr.nbytes / ceiling
+        label = cusparse and try_peer(
             f"cuSPARSE, {name}", partial(cusparse.products, csr.begins, csr.columns, csr.values, csr.x)
         )
         variants = label or {}
@@ -117,7 +117,7 @@ def main() -> None:
     if device.kind == "cpu":
         cpu_table(names, size, options.vectors, cm.Context(device), options.rounds)
     else:
-        gpu_table(names, size, cm.Context(device), offered("cuSPARSE", CuSparse))
+        gpu_table(names, size, cm.Context(device), try_peer("cuSPARSE", CuSparse))
 
 
 if __name__ == "__main__":

@@ -42,9 +42,9 @@ def assembled(rows: np.ndarray, columns: np.ndarray, data: np.ndarray, size: int
 def advance(x, r, p, q, norm):
     """One step of conjugate gradients, q = A p: the next x, r, p and |r|²."""
     step = norm / cm.Reduce("sum")(p * q)
-    left = r - step * q
-    after = cm.Reduce("sum")(left * left)
-    return x + step * p, left, left + after / norm * p, after
+    residual = r - step * q
+    after = cm.Reduce("sum")(residual * residual)
+    return x + step * p, residual, residual + after / norm * p, after
 
 
 def main(device: str | cm.Device | None = None, picture: str | None = None) -> None:

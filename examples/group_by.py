@@ -37,9 +37,9 @@ def expected(keys: np.ndarray, minutes: np.ndarray) -> dict[str, np.ndarray]:
     starts = np.concatenate([[0], np.flatnonzero(keys[1:] != keys[:-1]) + 1])
     count = np.diff(np.append(starts, len(keys)))
     total = np.add.reduceat(wide, starts)
-    left = wide - np.repeat(total / count, count)
+    apart = wide - np.repeat(total / count, count)
     return {
-        "count": count, "sum": total, "mean": total / count, "std": np.sqrt(np.add.reduceat(left**2, starts) / count),
+        "count": count, "sum": total, "mean": total / count, "std": np.sqrt(np.add.reduceat(apart**2, starts) / count),
         "maximum": np.maximum.reduceat(wide, starts),
     }  # fmt: skip
 

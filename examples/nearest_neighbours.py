@@ -31,9 +31,9 @@ def main(device: str | cm.Device | None = None, picture: str | None = None) -> N
     with cm.Context(device) as context:
         result = neighbours(queries, points)
     votes = labels[result].mean(1)
-    right = np.mean((votes > 0.5) == true_class(queries))
-    print(f"{context.device}\n{len(queries):,} queries among {TRAIN:,} points, {right:.1%} classified right")
-    assert right > 0.95
+    accuracy = np.mean((votes > 0.5) == true_class(queries))
+    print(f"{context.device}\n{len(queries):,} queries among {TRAIN:,} points, {accuracy:.1%} classified right")
+    assert accuracy > 0.95
 
     some = rng.choice(len(queries), 50)
     squared = ((queries[some, None].astype(np.float64) - points) ** 2).sum(-1)

@@ -97,7 +97,7 @@ def main(device: str | cm.Device | None = None, points: int | str = POINTS, pict
         from matplotlib.figure import Figure
 
         left, right = Figure(figsize=(9.5, 4.75), layout="constrained").subplots(1, 2)
-        _, ends, met, *_ = ranges.arrays()
+        _, ends, intervals, *_ = ranges.arrays()
         left.scatter(*x.T, s=1, color="lightsteelblue")
         left.scatter(*y.T, s=1, color="lightgrey")
         for cluster, color in (
@@ -106,7 +106,7 @@ def main(device: str | cm.Device | None = None, points: int | str = POINTS, pict
             (4 * len(ends) // 5, "tab:blue"),
         ):
             left.scatter(*x[slice(*source.rows[cluster])].T, s=12, marker="s", color=color)
-            for interval in met[ends[cluster - 1] : ends[cluster]]:
+            for interval in intervals[ends[cluster - 1] : ends[cluster]]:
                 left.scatter(*y[slice(*interval)].T, s=2, color=color)
         left.set(title="three clusters of a disc, and what they meet", aspect="equal", xlim=(0, 1), ylim=(0, 1))
         ranges.plot(right)

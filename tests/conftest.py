@@ -72,9 +72,9 @@ def pytest_runtest_call(item: pytest.Item) -> Generator[None, Any, Any]:
     """Skips what the library refuses on a device: float64 where there is none, groups of several work-items where the
     driver computes those wrongly, and launch boxes of the tests' own where local memory is small.
     """
-    known = getattr(item, "funcargs", {})
-    context = known.get("context")
-    if context is not None and known.get("mode") == "parallel" and not context.device.sound_groups:
+    arguments = getattr(item, "funcargs", {})
+    context = arguments.get("context")
+    if context is not None and arguments.get("mode") == "parallel" and not context.device.sound_groups:
         pytest.skip(f"{context.device.name} computes groups of several work-items wrongly")
     try:
         return (yield)

@@ -78,12 +78,12 @@ def target_row(module: str) -> str | None:
 
 
 @pytest.mark.parametrize(
-    ("package", "allowed"),
+    ("package", "tools"),
     [("cl_templates", {"mako"}), ("hostsched", {"pyopencl", "numpy", "psutil", "platformdirs"})],
 )
-def test_rule_1_lower_packages_import_only_their_tools(package: str, allowed: set[str]) -> None:
+def test_rule_1_lower_packages_import_only_their_tools(package: str, tools: set[str]) -> None:
     for path in python_files(package):
-        outside = top_level_imports(path) - set(sys.stdlib_module_names) - allowed - {package}
+        outside = top_level_imports(path) - set(sys.stdlib_module_names) - tools - {package}
         assert not outside, f"{path.relative_to(ROOT)} imports {sorted(outside)}"
 
 
@@ -255,8 +255,8 @@ def test_rule_8_no_files_import_each_other() -> None:
     }
     imports: dict[str, set[str]] = {}
     for name, path in modules.items():
-        found = imported_modules(path)
-        parts = {module.rpartition(".")[0] for module in found} | found
+        names = imported_modules(path)
+        parts = {module.rpartition(".")[0] for module in names} | names
         imports[name] = (parts & modules.keys()) - {name}
     everything = {name: reached(name, imports) for name in modules}
     circular = {name for name, others in everything.items() if name in others}

@@ -127,8 +127,8 @@ def test_the_pictures_errors_stay_within_truncation_and_rounding() -> None:
         for x, error in zip(demo.POINTS, row, strict=True):
             largest = math.exp(max(x, 0.0)) / math.exp(x)
             truncated = abs(x) ** terms / math.factorial(terms) * largest
-            rounded = terms * float(np.finfo(dtype).eps) * math.exp(abs(x)) / math.exp(x)
-            assert error <= truncated + rounded, (x, terms)
+            rounding = terms * float(np.finfo(dtype).eps) * math.exp(abs(x)) / math.exp(x)
+            assert error <= truncated + rounding, (x, terms)
 
 
 def test_bench_outside_a_checkout_says_how_to_get_it(
@@ -149,6 +149,6 @@ def test_bench_hands_its_arguments_and_exit_code_on(tmp_path: Path, monkeypatch:
 
 @pytest.mark.parametrize("arguments", [[], ["nonsense"], ["devices", "--nonsense"]])
 def test_a_wrong_command_line_exits_with_2(arguments: list[str]) -> None:
-    with pytest.raises(SystemExit) as raised:
+    with pytest.raises(SystemExit) as error:
         cli.main(arguments)
-    assert raised.value.code == 2
+    assert error.value.code == 2

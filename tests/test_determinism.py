@@ -59,9 +59,9 @@ def test_the_same_bits_run_after_run(name: str, context: cm.Context, mode: str, 
         first = bits(call(x, context=context, mode=mode))
         for repeat in range(repeats):
             assert bits(call(x, context=context, mode=mode)) == first, (length, repeat)
-        moved = np.empty(length + 3, np.float32)[3:]  # the same values at an address that suits no vector
-        moved[:] = x
-        assert bits(call(moved, context=context, mode=mode)) == first, (length, "at another address")
+        elsewhere = np.empty(length + 3, np.float32)[3:]  # the same values at an address that suits no vector
+        elsewhere[:] = x
+        assert bits(call(elsewhere, context=context, mode=mode)) == first, (length, "at another address")
         for home in (context, other):
             on_device = cm.array(x, home)
             assert bits(call(on_device, mode=mode)) == first, (length, "on the device")

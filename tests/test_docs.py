@@ -17,7 +17,7 @@ from clmapreduce.modes import ASKS, GIVES, LEGAL, CallingConvention
 ROOT = Path(__file__).resolve().parents[1]
 BUILD = SimpleNamespace(**runpy.run_path(str(ROOT / "docs" / "build.py")))
 PAGES = [ROOT / "README.md", *BUILD.pages()]
-PASTED = [page for page in PAGES if "<!-- end -->" in page.read_text(encoding="utf-8")]
+WITH_OUTPUT = [page for page in PAGES if "<!-- end -->" in page.read_text(encoding="utf-8")]
 
 
 def code(page: Path) -> str:
@@ -44,7 +44,7 @@ def test_code_prints_what_its_comments_say(page: Path) -> None:
     assert run.stdout.splitlines() == outputs
 
 
-@pytest.mark.parametrize("page", PASTED, ids=lambda page: page.stem)
+@pytest.mark.parametrize("page", WITH_OUTPUT, ids=lambda page: page.stem)
 def test_pasted_blocks_are_what_make_docs_would_paste(page: Path, context: cm.Context) -> None:
     """On any device: only groups, and bytes that follow from them, may differ."""
     text = page.read_text(encoding="utf-8")
@@ -52,7 +52,7 @@ def test_pasted_blocks_are_what_make_docs_would_paste(page: Path, context: cm.Co
 
 
 def test_every_snippet_that_explains_is_shown() -> None:
-    names = re.findall(r"<!-- explain: (\w+) -->", "".join(page.read_text(encoding="utf-8") for page in PASTED))
+    names = re.findall(r"<!-- explain: (\w+) -->", "".join(page.read_text(encoding="utf-8") for page in WITH_OUTPUT))
     defined = re.findall(r"^def (\w+)\(\) -> str:", (ROOT / "docs" / "snippets.py").read_text(encoding="utf-8"), re.M)
     assert names and sorted(names) == sorted(defined)
 
@@ -61,8 +61,8 @@ def test_every_snippet_that_explains_is_shown() -> None:
     ("page", "message"),
     [
         ("<!-- explain: nothing_such -->\n<!-- end -->", "no function nothing_such"),
-        ("<!-- explain: compiled -->\n", "begin or end"),
-        ("<!-- explain: compiled -->\n<!-- explain: compiled -->\n<!-- end -->", "begin or end"),
+        ("<!-- explain: compile_short -->\n", "begin or end"),
+        ("<!-- explain: compile_short -->\n<!-- explain: compile_short -->\n<!-- end -->", "begin or end"),
         ("<!-- end -->", "begin or end"),
         ("<!-- source: docs/snippets.py softmax nothing_such -->\n<!-- end -->", "does not define nothing_such"),
     ],
@@ -73,7 +73,7 @@ def test_markers_that_mean_nothing_are_refused(page: str, message: str, context:
 
 
 def test_what_is_pasted_is_pasted_again_in_its_place(context: cm.Context) -> None:
-    page = "before\n<!-- source: docs/snippets.py softmax -->\nstale\n<!-- end -->\n<!-- explain: compiled -->\n<!-- end -->\nafter"
+    page = "before\n<!-- source: docs/snippets.py softmax -->\nstale\n<!-- end -->\n<!-- explain: compile_short -->\n<!-- end -->\nafter"
     once = BUILD.built(page, context.device)
     assert "stale" not in once and once.startswith("before\n") and once.endswith("\nafter")
     assert "softmax = cm.Reduce" in once and f"device: {context.device.name}" in once

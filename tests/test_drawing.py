@@ -68,7 +68,7 @@ class Item:
         self.marks.add(mark.name)
 
 
-def kept(
+def choice_of(
     items: list[Item], markexpr: str = "not sweep", args: tuple[str, ...] = ("tests",), seed: str = "1"
 ) -> list[dict[str, Any]]:
     config: Any = SimpleNamespace(args=args, option=SimpleNamespace(markexpr=markexpr))
@@ -84,19 +84,19 @@ def test_parameters_given_together_are_one_value() -> None:
     """Each of three pairs, though two would show every name and every dtype."""
     pairs = [{"op": "x", "dtype": "u"}, {"op": "x", "dtype": "v"}, {"op": "y", "dtype": "v"}]
     for whole, count in (({"whole": ["context"]}, 6), ({"whole": ["context", "mode"]}, 12), ({}, 3)):
-        choice = kept(items(whole, *pairs))
+        choice = choice_of(items(whole, *pairs))
         assert len(choice) == count
         assert {(t["op"], t["dtype"]) for t in choice} == {(p["op"], p["dtype"]) for p in pairs}
 
 
 def test_without_parameters_of_its_own_a_test_sees_every_device_and_every_mode() -> None:
-    choice = kept(items({}, {}))
+    choice = choice_of(items({}, {}))
     assert len(choice) == 2 and {t["context"] for t in choice} == set("ab") and {t["mode"] for t in choice} == set("sp")
 
 
 def test_what_would_be_skipped_is_not_drawn() -> None:
     pairs = [{"op": op, "dtype": dtype} for op in "xyz" for dtype in "uv"]
-    choice = kept(items({"unless": lambda params: params["op"] == "x" and params["context"] == "a"}, *pairs))
+    choice = choice_of(items({"unless": lambda params: params["op"] == "x" and params["context"] == "a"}, *pairs))
     assert not any(t["op"] == "x" and t["context"] == "a" for t in choice) and any(t["op"] == "x" for t in choice)
 
 
@@ -104,16 +104,16 @@ def test_what_would_be_skipped_is_not_drawn() -> None:
 def test_a_device_is_seldom_seen_where_that_is_asked_for(kwargs: dict[str, Any], share: float) -> None:
     """In one run of four, the slow one in one of three, and in every run where it is the only one."""
 
-    def made(devices: str) -> list[Item]:
+    def items_of(devices: str) -> list[Item]:
         cases = [Item(kwargs, context=c, op="x", dtype=d) for c in devices.split() for d in "uv"]
         for item in cases:
             item.callspec.id = f"{item.callspec.params['context']}-{item.callspec.params['dtype']}"
         return cases
 
-    count = sum(any(t["context"] == "pocl" for t in kept(made("intel pocl"), seed=str(seed))) for seed in range(300))
+    count = sum(any(t["context"] == "pocl" for t in choice_of(items_of("intel pocl"), seed=str(seed))) for seed in range(300))
     assert abs(count / 300 - share) < 0.12
-    assert all(len(kept(made("intel pocl"), seed=str(seed))) >= 2 for seed in range(20))
-    assert all(len(kept(made("pocl"), seed=str(seed))) == 2 for seed in range(20))
+    assert all(len(choice_of(items_of("intel pocl"), seed=str(seed))) >= 2 for seed in range(20))
+    assert all(len(choice_of(items_of("pocl"), seed=str(seed))) == 2 for seed in range(20))
 
 
 def test_a_text_for_a_device_is_not_on_it() -> None:
@@ -121,14 +121,14 @@ def test_a_text_for_a_device_is_not_on_it() -> None:
     cases = [Item({}, facts=facts) for facts in ("intel", "pocl")]
     for case in cases:
         case.callspec.id = case.callspec.params["facts"]
-    assert all(len(kept([*cases], seed=str(seed))) == 2 for seed in range(20))
+    assert all(len(choice_of([*cases], seed=str(seed))) == 2 for seed in range(20))
 
 
 def test_sweeps_and_tests_asked_for_by_name_run_whole() -> None:
     pairs = [{"op": op, "dtype": "u"} for op in "xyz"]
     swept = items({}, *pairs)
-    assert not kept(swept, "sweep") and all(item.marks == {"sweep"} for item in swept)
-    assert len(kept(items({}, *pairs), args=("t.py::test[a-s-x]",))) == 12
+    assert not choice_of(swept, "sweep") and all(item.marks == {"sweep"} for item in swept)
+    assert len(choice_of(items({}, *pairs), args=("t.py::test[a-s-x]",))) == 12
 
 
 @pytest.mark.parametrize("cases", [1, 2, 3, 4, 9, 200])

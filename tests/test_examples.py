@@ -114,8 +114,8 @@ class TestGeometry:
         b += np.pi
         n, d = (b * c).sum(-1, keepdims=True), (c * c).sum(-1, keepdims=True)
         scale = np.abs(b * c).sum(-1, keepdims=True) * np.abs(c) / d
-        allowed = (16 + 2 * b.shape[-1]) * unit(np.float64) * scale
-        assert_near(GEOMETRY.proj_a_on_b(b, c, **how), c * n / d, allowed)
+        limit = (16 + 2 * b.shape[-1]) * unit(np.float64) * scale
+        assert_near(GEOMETRY.proj_a_on_b(b, c, **how), c * n / d, limit)
         mean = np.abs(b).mean(-1) * (4 + b.shape[-1]) * unit(np.float64)
         assert_near(GEOMETRY.armean(b, **how), b.mean(-1), mean)
         assert_same(GEOMETRY.is_nosol(GEOMETRY.proj_a_on_b(b, 0 * c, **how), **how), np.ones(b.shape[:-1], bool))

@@ -19,10 +19,10 @@ SINKHORN = SimpleNamespace(**runpy.run_path(str(EXAMPLES / "sinkhorn_multiscale.
 
 def expanded(ranges: cm.Ranges, shape: tuple[int, int]) -> np.ndarray:
     """The pairs of a mask, as booleans."""
-    rows, ends, met, *_ = ranges.arrays()
+    rows, ends, intervals, *_ = ranges.arrays()
     mask = np.zeros(shape, bool)
     for cluster, (start, end) in enumerate(rows):
-        for left, right in met[ends[cluster - 1] if cluster else 0 : ends[cluster]]:
+        for left, right in intervals[ends[cluster - 1] if cluster else 0 : ends[cluster]]:
             mask[start:end, left:right] = True
     return mask
 
@@ -42,15 +42,15 @@ def test_each_cluster_pulls_once_by_its_points_or_its_centroid(
     (x, masses), lab = cm.cluster.sort_clusters((x, masses), cm.cluster.grid_cluster(x, BARNES_HUT.CELL))
     rows, centroids, weights = cm.cluster.cluster_ranges_centroids(x, lab, masses[:, 0])
     near, far = BARNES_HUT.masks(rows, centroids, cells * BARNES_HUT.CELL)
-    opened = np.array([[np.hypot(*(a - b)) < cells * BARNES_HUT.CELL for b in centroids] for a in centroids])
-    assert_same(expanded(near, (len(x), len(x))), opened[np.ix_(lab, lab)])
-    assert_same(expanded(far, (len(x), len(rows))), ~opened[lab])
+    expected = np.array([[np.hypot(*(a - b)) < cells * BARNES_HUT.CELL for b in centroids] for a in centroids])
+    assert_same(expanded(near, (len(x), len(x))), expected[np.ix_(lab, lab)])
+    assert_same(expanded(far, (len(x), len(rows))), ~expected[lab])
 
     with context:
         result = BARNES_HUT.pull(x, x, masses, near)
         result = result + BARNES_HUT.pull(x, centroids, weights[:, None].astype(np.float32), far)
     terms = np.concatenate([attraction(x, x) * masses, attraction(x, centroids) * weights[:, None]], axis=1)
-    terms *= np.concatenate([opened[np.ix_(lab, lab)], ~opened[lab]], axis=1)[..., None]
+    terms *= np.concatenate([expected[np.ix_(lab, lab)], ~expected[lab]], axis=1)[..., None]
     assert_near(result, terms.sum(1), (32 + len(x)) * unit(np.float32) * np.abs(terms).sum(1))
 
 

@@ -41,12 +41,12 @@ def test_template_words_are_those_of_the_files() -> None:
 
 def test_legal_conventions_are_those_of_the_architecture() -> None:
     vec, scalar = CallingConvention.VEC, CallingConvention.SCALAR
-    ordered, sync = CallingConvention.ORDERED, CallingConvention.SYNC
+    in_order, sync = CallingConvention.ORDERED, CallingConvention.SYNC
     assert set(LEGAL) == {"map", "reduce", "unfold", "scan", "partials"}
     assert LEGAL["map"] == {vec, scalar}
     assert LEGAL["reduce"] == {vec}
-    assert LEGAL["unfold"] == {vec, scalar, ordered, sync}
-    assert LEGAL["scan"] == {vec, ordered, sync}
+    assert LEGAL["unfold"] == {vec, scalar, in_order, sync}
+    assert LEGAL["scan"] == {vec, in_order, sync}
     assert LEGAL["partials"] == {vec}
 
 

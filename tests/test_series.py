@@ -305,8 +305,8 @@ def test_one_point_is_an_unfold_then_a_fused_map_and_reduce(context: cm.Context,
         cm.series.exp(x, 30, mode=mode)
         before = len(watched.queue.log)
         cm.series.exp(x, 30, mode=mode).to_numpy()
-        launched = [label for _, label, nbytes in watched.queue.log[before:] if nbytes is None]
-        assert launched[:2] == ["cmr_unfold", "cmr_reduce"], launched
+        launches = [label for _, label, nbytes in watched.queue.log[before:] if nbytes is None]
+        assert launches[:2] == ["cmr_unfold", "cmr_reduce"], launches
 
 
 # --------------------------------------------------------------------------------------------- refused before a launch

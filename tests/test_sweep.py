@@ -27,11 +27,11 @@ pytestmark = pytest.mark.sweep
 
 LENGTHS = (0, 1, 15, 16, 17, 255, 256, 257, PRIME)
 DTYPES = [*PLAIN, np.dtype("f2")]
-ORDERED = ("minimum", "maximum", "argmin", "argmax", "logsumexp")
+CHOICES = ("minimum", "maximum", "argmin", "argmax", "logsumexp")
 
 
 def skip_what_cannot_be(name: str, dtype: np.dtype, context: cm.Context) -> None:
-    if dtype.kind == "c" and name in ORDERED:
+    if dtype.kind == "c" and name in CHOICES:
         pytest.skip("complex numbers have no order")
     if dtype == np.float16 and not context.device.fp16:
         pytest.skip(f"{context.device.name} has no float16")
@@ -171,21 +171,21 @@ def test_unfold(name: str, dtype: np.dtype, context: cm.Context, mode: str, rng:
             continue
         result = cm.Unfold(name)(base, length, context=context, mode=mode)
         assert result.dtype == dtype
-        repeated = np.full(length, base, dtype)
+        steps = np.full(length, base, dtype)
         if name in ("sum", "product") and dtype.kind in "biu":
             ufunc = {"b": np.logical_or if name == "sum" else np.logical_and}.get(
                 dtype.kind, np.add if name == "sum" else np.multiply
             )
             assert_same(
                 result,
-                ufunc.accumulate(repeated).astype(dtype)
+                ufunc.accumulate(steps).astype(dtype)
                 if dtype.kind == "b"
-                else ufunc.accumulate(repeated, dtype=dtype),
+                else ufunc.accumulate(steps, dtype=dtype),
             )
         elif name in ("any", "all"):
-            assert_same(result, (repeated != 0).astype(dtype))
+            assert_same(result, (steps != 0).astype(dtype))
         else:
-            check_prefixes(name, repeated, result)
+            check_prefixes(name, steps, result)
 
 
 @pytest.mark.parametrize("dtype", DTYPES, ids=str)

@@ -158,8 +158,8 @@ def test_every_device_at_once() -> None:
 def test_defaults_nest() -> None:
     outside = current_context()
     inner, second = cm.Context(DEVICES[0]), cm.Context(DEVICES[-1])
-    with cm.use(DEVICES[-1]) as used:
-        assert current_context() is used
+    with cm.use(DEVICES[-1]) as last:
+        assert current_context() is last
         with inner:
             assert current_context() is inner
             with cm.use(second), inner, inner:
@@ -174,7 +174,7 @@ def test_defaults_nest() -> None:
             with pytest.raises(cm.DeviceError):
                 cm.use("no such device")
             assert current_context() is inner
-        assert current_context() is used
+        assert current_context() is last
     assert current_context() is outside
     default = cm.use(second)
     assert current_context() is second
@@ -184,12 +184,12 @@ def test_defaults_nest() -> None:
 
 
 def test_a_context_entered_by_two_threads_gives_each_its_own_default_back() -> None:
-    shared, former = cm.Context(DEVICES[0]), [cm.Context(DEVICES[0]) for _ in range(2)]
+    common, former = cm.Context(DEVICES[0]), [cm.Context(DEVICES[0]) for _ in range(2)]
     inside, exit_event = threading.Barrier(2), threading.Event()
 
     def work(number: int) -> None:
         cm.use(former[number])
-        with shared:
+        with common:
             inside.wait(60)
             if number == 1:
                 exit_event.wait(60)

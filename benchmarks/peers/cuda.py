@@ -1,7 +1,7 @@
 """CUDA's libraries as peers: CUB and cuSPARSE on the caller's arrays, through libraries that nvcc builds when asked.
 
 Times are milliseconds per call by CUDA events, of calls queued one behind another (timing.cuh). Without nvcc, an NVIDIA
-device or the library, `offered` says what is missing, and the benchmark goes on without the peer.
+device or the library, `try_peer` says what is missing, and the benchmark goes on without the peer.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ def find_nvcc() -> str | None:
     return shutil.which("nvcc") or shutil.which("/usr/local/cuda/bin/nvcc")
 
 
-def offered(name: str, make: Callable[[], T]) -> T | None:
+def try_peer(name: str, make: Callable[[], T]) -> T | None:
     """The peer that `make` gives, or None, having told why."""
     try:
         return make()
@@ -38,7 +38,7 @@ def offered(name: str, make: Callable[[], T]) -> T | None:
         return None
 
 
-def built(source: str) -> ctypes.CDLL:
+def library_of(source: str) -> ctypes.CDLL:
     """The library of a source beside this file. Raises RuntimeError where it cannot be built."""
     nvcc = find_nvcc()
     if nvcc is None:
@@ -66,7 +66,7 @@ class Cub:
     """CUB's segmented sum and reduce-by-key of some elements, float32. Raises RuntimeError where it cannot run."""
 
     def __init__(self, x: Any) -> None:
-        self._library = built("segments.cu")
+        self._library = library_of("segments.cu")
         call(self._library.hold, x, x.size)
 
     def segmented_sum(self, offsets: Any) -> tuple[float, Any]:
@@ -88,7 +88,7 @@ class CuSparse:
     """cuSPARSE's products of CSR matrices and vectors. Raises RuntimeError where it cannot run."""
 
     def __init__(self) -> None:
-        self._library = built("cusparse.cu")
+        self._library = library_of("cusparse.cu")
         reason = ""
         for path in cusparse_paths():
             try:

@@ -39,7 +39,7 @@ class OnNumpy:
     def numpy(self, x: Any) -> Any:
         return x
 
-    def timed(self, call: Callable[[], Any]) -> tuple[float, float | None, Any]:
+    def time_call(self, call: Callable[[], Any]) -> tuple[float, float | None, Any]:
         """(seconds of a call, seconds between device events around it, result)."""
         begin = time.perf_counter()
         result = call()
@@ -75,7 +75,7 @@ class OnTorch:
     def numpy(self, x: Any) -> Any:
         return x.detach().cpu().numpy()
 
-    def timed(self, call: Callable[[], Any]) -> tuple[float, float | None, Any]:
+    def time_call(self, call: Callable[[], Any]) -> tuple[float, float | None, Any]:
         """As for NumPy."""
         before, after = (self.torch.cuda.Event(enable_timing=True) for _ in range(2))
         begin = time.perf_counter()

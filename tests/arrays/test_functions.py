@@ -133,9 +133,9 @@ def test_numpys_functions_that_are_not_offered(context: cm.Context) -> None:
         lambda: np.sum(x, where=x.to_numpy() > 0), lambda: np.sum(x, out=np.zeros(())), lambda: np.sum(x, initial=3), lambda: np.reshape(x, (9,), order="F"),
         lambda: np.var(x, mean=2), lambda: np.argmin(x, out=np.zeros(())),
     ):  # fmt: skip
-        with pytest.raises(TypeError, match="to_numpy") as raised:
+        with pytest.raises(TypeError, match="to_numpy") as error:
             call()
-        assert isinstance(raised.value, cm.ClMapReduceError)
+        assert isinstance(error.value, cm.ClMapReduceError)
 
 
 def test_single_numbers(context: cm.Context) -> None:

@@ -37,10 +37,10 @@ def units_of(op: Operator, dtype: np.dtype, complex_operand: bool = False) -> fl
 
 def compare(op: Operator, there: tuple[Any, ...], here: tuple[Any, ...], label: object) -> None:
     """The operator on the device beside NumPy's on the host; what NumPy refuses is refused."""
-    expected, refused = outcome(lambda: op(*here))
+    expected, refusal = outcome(lambda: op(*here))
     result, error = outcome(lambda: op(*there))
-    if refused is not None:
-        assert error is not None and issubclass(error, cm.ClMapReduceError), (label, refused, error)
+    if refusal is not None:
+        assert error is not None and issubclass(error, cm.ClMapReduceError), (label, refusal, error)
         return
     if error is not None:  # complex numbers have no order and no remainder here; half is not everywhere
         assert issubclass(error, cm.DTypeError), (label, error)
@@ -101,11 +101,11 @@ def test_operators_in_place(op: Operator, context: cm.Context, rng: np.random.Ge
         a, b = drawn_values(rng, first, (3, 5)), drawn_values(rng, second, (5,))
         x, y = cm.array(a, context), cm.array(b, context)
         before = a.copy()
-        expected, refused = outcome(lambda a=a, b=b: op(a, b))
+        expected, refusal = outcome(lambda a=a, b=b: op(a, b))
         result, error = outcome(lambda x=x, y=y: op(x, y))
-        if refused is None and error is not None and "c" in (first.kind, second.kind):
+        if refusal is None and error is not None and "c" in (first.kind, second.kind):
             continue
-        if refused is not None:
+        if refusal is not None:
             assert error is not None and issubclass(error, cm.ClMapReduceError), (op, first, second, error)
             np.testing.assert_array_equal(x.to_numpy(), before)
             continue

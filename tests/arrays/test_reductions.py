@@ -47,10 +47,10 @@ def close(name: str, a: np.ndarray, axis: Any, expected: np.ndarray) -> tuple[An
 def check(name: str, a: np.ndarray, axis: Any, keepdims: bool, context: cm.Context) -> None:
     x = cm.array(a, context)
     label = (name, a.dtype, a.shape, axis, keepdims)
-    expected, refused = outcome(lambda: np.asarray(getattr(np, name)(a, axis=axis, keepdims=keepdims)))
+    expected, refusal = outcome(lambda: np.asarray(getattr(np, name)(a, axis=axis, keepdims=keepdims)))
     result, error = outcome(lambda: getattr(x, name)(axis=axis, keepdims=keepdims))
-    if refused is not None:
-        assert error is not None and issubclass(error, cm.ClMapReduceError), (label, refused, error)
+    if refusal is not None:
+        assert error is not None and issubclass(error, cm.ClMapReduceError), (label, refusal, error)
     elif error is not None:
         assert issubclass(error, cm.DTypeError) and a.dtype.kind == "c", (label, error)
     else:

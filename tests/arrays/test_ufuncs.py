@@ -39,9 +39,9 @@ def test_every_ufunc(name: str, context: cm.Context, rng: np.random.Generator) -
 def check(name: str, operands: list[Any], context: cm.Context) -> None:
     ufunc = getattr(np, name)
     label = (name, [np.asarray(v).dtype for v in operands])
-    expected, refused = outcome(lambda: ufunc(*operands))
+    expected, refusal = outcome(lambda: ufunc(*operands))
     result, error = outcome(lambda: ufunc(*(cm.array(v, context) for v in operands)))
-    if refused is not None:
+    if refusal is not None:
         assert error is not None and issubclass(error, cm.ClMapReduceError), (label, error)
         return
     dtypes = {np.asarray(part).dtype for part in (expected if isinstance(expected, tuple) else (expected,))}
@@ -110,9 +110,9 @@ def test_methods_of_ufuncs(context: cm.Context, rng: np.random.Generator) -> Non
 def test_what_is_not_offered(name: str, context: cm.Context) -> None:
     ufunc = getattr(np, name)
     x = cm.array(np.ones(3, np.int64 if name == "gcd" else np.float32), context)
-    with pytest.raises(TypeError, match="to_numpy") as raised:
+    with pytest.raises(TypeError, match="to_numpy") as error:
         ufunc(*(x,) * ufunc.nin)
-    assert isinstance(raised.value, cm.ClMapReduceError) and name in str(raised.value)
+    assert isinstance(error.value, cm.ClMapReduceError) and name in str(error.value)
 
 
 def test_nothing_goes_through_the_host(context: cm.Context, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -47,10 +47,10 @@ def test_batches_of_parts(context: cm.Context, mode: str, rng: np.random.Generat
         a, x = a.reshape(rows, length), x.reshape(rows, length)
         centred = cm.fuse(lambda v: v - cm.Reduce("minimum")(v), batch=True)
         assert_as_numpy(centred(x, mode=mode), a - a.min(1, keepdims=True), case=(rows, length))
-        scaled = cm.fuse(lambda v, w, s: (v * w + s) * 2, batch=True)
+        pipeline = cm.fuse(lambda v, w, s: (v * w + s) * 2, batch=True)
         line, each = x[rows // 2], x.reshape(-1)[1 : rows + 1].reshape(rows, 1) if rows * length > rows else x[:, :1]
         expected = (a * a[rows // 2] + each.to_numpy()) * 2
-        assert_as_numpy(scaled(x, line, each, mode=mode), expected, case=(rows, length))
+        assert_as_numpy(pipeline(x, line, each, mode=mode), expected, case=(rows, length))
 
 
 def test_parts_as_out(context: cm.Context, mode: str, rng: np.random.Generator) -> None:
@@ -73,13 +73,13 @@ def test_parts_as_out(context: cm.Context, mode: str, rng: np.random.Generator) 
 
 def test_compiled_calls_on_parts(context: cm.Context, mode: str, rng: np.random.Generator) -> None:
     a, x = halves(rng, context)
-    compiled = LINE.compile([(PRIME,)], "i4", mode=mode, context=context)
-    assert int(compiled(x)) == 2 * a.sum()
+    call = LINE.compile([(PRIME,)], "i4", mode=mode, context=context)
+    assert int(call(x)) == 2 * a.sum()
     target = cm.array(np.zeros(3, np.int64), context)
-    compiled(x, out=target[1])
+    call(x, out=target[1])
     assert target.tolist() == [0, 2 * a.sum(), 0]
     x[0] = 100  # the copy that the last call read is old now
-    assert int(compiled(x)) == 2 * (a.sum() - a[0] + 100)
+    assert int(call(x)) == 2 * (a.sum() - a[0] + 100)
 
 
 def test_segments_and_pairs_read_parts(context: cm.Context, mode: str, rng: np.random.Generator) -> None:

@@ -39,8 +39,8 @@ def test_every_kernel_template_is_listed() -> None:
     files = {path.relative_to(TEMPLATES).as_posix().removesuffix(".cl.mako") for path in paths}
     assert set(template_names()) == files
     plans = [plan for mode in MODES for _, plan in every_plan(INTEL, mode)]
-    planned = {stage.spec.template for plan in plans for stage in plan.stages}
-    assert planned == files, "these tests see every kernel"
+    names = {stage.spec.template for plan in plans for stage in plan.stages}
+    assert names == files, "these tests see every kernel"
 
 
 def stages_by_template(facts: str, mode: ComputeMode) -> dict[str, Stage]:

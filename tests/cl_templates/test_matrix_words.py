@@ -44,7 +44,7 @@ WORDS = {
 }  # fmt: skip
 
 
-def packed(numbers: np.ndarray, side: str) -> np.ndarray:
+def pack(numbers: np.ndarray, side: str) -> np.ndarray:
     """Operands (COUNT, lines, 16) of float16 as words where the instruction looks for them."""
     words = np.ascontiguousarray(numbers).view(np.uint32)  # (COUNT, lines, 8)
     result = np.empty((len(numbers), words.shape[1] * 8), np.uint32)
@@ -76,17 +76,17 @@ def test_sums_are_off_by_less_than_is_doubted(kind: str, context: cm.Context, rn
     texts = [next(w for w in words if w.has_def(word)).get_def(word).render_unicode(T=T) for word, T in WORDS.items()]
     source = SOURCE.format(helpers="\n".join(texts))
     kernel = build(context.queue, source, ("-w",)).kernel("cmr_tried")
-    inputs = [packed(rows, "rows"), packed(columns, "columns"), begin, np.full((COUNT, 3, 16, 8), np.nan, "f4")]
+    inputs = [pack(rows, "rows"), pack(columns, "columns"), begin, np.full((COUNT, 3, 16, 8), np.nan, "f4")]
     arrays = [cm.array(array, context) for array in inputs]
     buffers = tuple(array.buffer for array in arrays)
     JobGraph([KernelJob(kernel, COUNT, 32, buffers, buffers[:3], buffers[3:])]).submit(context.queue, ())
     actual = np.moveaxis(arrays[3].to_numpy().astype("f8"), 1, 0)
     products = rows.astype("f8")[:, :, None] * columns.astype("f8")[:, None]
     sums, sizes = products.sum(-1), np.abs(products).sum(-1)
-    allowed = DOUBT / (8 if context.facts.matrix_units else 4)
+    tolerance = DOUBT / (8 if context.facts.matrix_units else 4)
     for result, start in zip(actual, (0.0, begin, begin), strict=True):
         off = np.abs(result - (sums + start))
-        assert np.all(off <= allowed * (sizes + np.abs(start))), np.max(off / (sizes + np.abs(start)))
+        assert np.all(off <= tolerance * (sizes + np.abs(start))), np.max(off / (sizes + np.abs(start)))
 
 
 SUMS = """#define INLINE static inline __attribute__((always_inline))
@@ -149,5 +149,5 @@ def test_sums_of_floats(kind: str, context: cm.Context, rng: np.random.Generator
         products = rows.astype("f8")[..., None] * numbers.astype("f8")[:, None]
         sums, sizes = products.sum(2) + begin, np.abs(products).sum(2) + np.abs(begin)
         off = np.abs(result - sums)
-    allowed = 2.0**-20 * (sizes + 2.0**-123) + 16 * underflow(context)  # numbers below 2^-126 may be 0
-    assert np.all(off[~spoilt] <= allowed[~spoilt]), np.max(off[~spoilt] / allowed[~spoilt])
+    tolerance = 2.0**-20 * (sizes + 2.0**-123) + 16 * underflow(context)  # numbers below 2^-126 may be 0
+    assert np.all(off[~spoilt] <= tolerance[~spoilt]), np.max(off[~spoilt] / tolerance[~spoilt])

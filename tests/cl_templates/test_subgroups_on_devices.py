@@ -173,14 +173,14 @@ def test_pairs_of_few_rows_are_merged(rows: int, cut: cm.Context, rng: np.random
     terms = np.exp(-squares)
     rounding = 2.0**-53 * (len(y) + 20 * squares.max())  # a chain of all terms, and what their exponents are off by
     sums, log = terms.sum(1, keepdims=True), np.log(terms.sum(1, keepdims=True))
-    for op, text, expected, allowed in (
+    for op, text, expected, tolerance in (
         ("Sum", "Exp(-SqDist(x, y)) * b", terms @ b, rounding * (terms @ np.abs(b))),
         ("ArgMin", "SqDist(x, y)", squares.argmin(1)[:, None], np.zeros_like(sums)),
         ("LogSumExp", "-SqDist(x, y)", log, rounding + 2.0**-50 * np.abs(log)),
     ):  # fmt: skip
         inputs = ["x=Vi(3)", "y=Vj(3)", "b=Vj(1)"][: 3 if "b" in text else 2]
         result = cm.Genred(text, inputs, op, axis=1)(*(x, y, b)[: len(inputs)], context=cut, mode="parallel")
-        assert_near(result, expected, allowed, op)
+        assert_near(result, expected, tolerance, op)
 
 
 @pytest.mark.parametrize(("op", "dim"), [("ArgMin", 3), ("ArgKMin", 3), ("ArgKMin", 50), ("Sum", 3)])

@@ -36,7 +36,7 @@ def test_the_fast_exponential_is_within_its_promise(
         assert zero == 1 and 0 <= far <= clamp and 0 <= lowest_ <= clamp and np.isnan(nan)
 
 
-def computed(
+def outputs_of(
     context: Context, data: np.ndarray, results: list[tuple[str, np.ndarray]], functions: list[tuple[str, str]]
 ) -> list[np.ndarray]:
     """What a kernel of one work-item writes. results: per output the C of its element number k of `data`, and an array
@@ -103,7 +103,7 @@ def test_the_fast_power_of_two_is_within_its_promise(context: cm.Context, code: 
     with np.errstate(all="ignore"):
         expected = np.exp2(x.astype(np.longdouble))
     normal = (x >= lowest) & (x < highest)
-    for lanes, result in zip(LANES[code], computed(context, x, results, kinds), strict=True):
+    for lanes, result in zip(LANES[code], outputs_of(context, x, results, kinds), strict=True):
         error = np.abs(result[normal] - expected[normal]) / np.spacing(expected[normal].astype(dtype))
         assert error.max() <= ulps, (lanes, error.max(), x[normal][error.argmax()])
         assert (result[x == 0] == 1).all() and np.isnan(result[np.isnan(x)]).all() and not np.isnan(result[~np.isnan(x)]).any()
@@ -117,7 +117,7 @@ def test_every_bfloat16_and_the_nearest_one_to_a_float(context: cm.Context) -> N
     texts = ("o0[k] = cmr_bfloat_bits_float(as_float(x[k]));", "o1[k] = cmr_bfloat_value_float((ushort)(x[k] >> 16));")
     results = [(texts[0], np.zeros(len(bits), "i4")), (texts[1], np.zeros(len(bits), "f4"))]
     functions = [("bfloat_bits", "float"), ("bfloat_value", "float")]
-    nearest, values = computed(context, bits.view("i4"), results, functions)
+    nearest, values = outputs_of(context, bits.view("i4"), results, functions)
     data = bits.view("f4")
     with np.errstate(invalid="ignore"):
         expected = data.astype("bfloat16")
@@ -132,7 +132,7 @@ def test_flags_are_lanes_as_bits(context: cm.Context, rng: np.random.Generator) 
     set_ = rng.integers(0, 2, (500, 16))
     for lanes in (4, 8, 16):
         text = f"o0[k] = (int)cmr_flags_int{lanes}({load('int', lanes, 'x')});"
-        result = computed(context, -set_.ravel().astype("i4"), [(text, np.zeros(8000 // lanes, "i4"))], [("flags", f"int{lanes}")])
+        result = outputs_of(context, -set_.ravel().astype("i4"), [(text, np.zeros(8000 // lanes, "i4"))], [("flags", f"int{lanes}")])
         np.testing.assert_array_equal(result[0], set_.reshape(-1, lanes) @ (1 << np.arange(lanes)))
 
 
@@ -150,8 +150,8 @@ def test_the_better_of_two_passes_over_a_nan_that_comes_first(context: cm.Contex
             results.append((f"if (k < {count // lanes}) {{ {text} }}", np.zeros(count, "f4")))
             kinds.append((name, kind))
             expected.append(pick(a, b))
-    for kind, result, right in zip(kinds, computed(context, data, results, kinds), expected, strict=True):
-        np.testing.assert_array_equal(result, right, str(kind))
+    for kind, result, exact in zip(kinds, outputs_of(context, data, results, kinds), expected, strict=True):
+        np.testing.assert_array_equal(result, exact, str(kind))
 
 
 @pytest.mark.parametrize("code", ["i1", "i2", "i4", "i8"])
@@ -161,7 +161,7 @@ def test_any_asks_every_lane_of_a_mask(context: cm.Context, code: str) -> None:
     for lanes in (2, 4, 8, 16):
         masks = np.concatenate([np.zeros((1, lanes)), -np.eye(lanes), -np.ones((1, lanes))]).astype(code)
         text = f"o0[k] = cmr_any_{scalar}{lanes}({load(scalar, lanes, 'x')});"
-        (result,) = computed(context, masks.ravel(), [(text, np.full(len(masks), 7, "i4"))], [("any", f"{scalar}{lanes}")])
+        (result,) = outputs_of(context, masks.ravel(), [(text, np.full(len(masks), 7, "i4"))], [("any", f"{scalar}{lanes}")])
         assert result.tolist() == [0] + [1] * (lanes + 1), lanes
 
 
@@ -179,7 +179,7 @@ def test_a_difference_is_of_what_was_rounded(context: cm.Context, code: str, rng
         text = f"{load(scalar, lanes, f'o{len(results)}')} = cmr_difference_{of_kind(scalar, lanes)}({a} * {b}, {c});"
         results.append((f"if (k < {count // lanes}) {{ {text} }}", np.full(count, 7, dtype)))
     kinds = [("difference", scalar), ("difference", of_kind(scalar, wide))]
-    for result in computed(context, data, results, kinds):
+    for result in outputs_of(context, data, results, kinds):
         np.testing.assert_array_equal(result, 0)
 
 
@@ -207,8 +207,8 @@ def test_fast_quotients_and_roots_are_within_their_promise(
     x, y = (part.astype(np.longdouble) for part in (data[:count], data[count:]))
     with np.errstate(all="ignore"):
         expected = [x / y, np.sqrt(x)] * 2
-    for result, right, ulps in zip(computed(context, data, results, kinds), expected, [2, 1] * 2, strict=True):
-        finite = np.isfinite(right)
-        np.testing.assert_array_equal(result[~finite], right[~finite])
-        error = np.abs(result[finite] - right[finite]) / np.spacing(np.abs(right[finite]).astype(dtype))
+    for result, exact, ulps in zip(outputs_of(context, data, results, kinds), expected, [2, 1] * 2, strict=True):
+        finite = np.isfinite(exact)
+        np.testing.assert_array_equal(result[~finite], exact[~finite])
+        error = np.abs(result[finite] - exact[finite]) / np.spacing(np.abs(exact[finite]).astype(dtype))
         assert error.max() <= ulps

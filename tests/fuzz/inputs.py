@@ -83,10 +83,10 @@ def results(
     before = [on_host(x).copy() for x in arguments]
     result = call(**how)
     several = isinstance(result, tuple)
-    returned = result if several else (result,)
+    outputs_of_call = result if several else (result,)
     device = any(isinstance(x, cm.DeviceArray) for x in arguments)
-    assert all(isinstance(one, cm.DeviceArray) == device for one in returned), f"{[type(o) for o in returned]} of {[type(x) for x in arguments]}"
-    host = tuple(on_host(one) for one in returned)
+    assert all(isinstance(one, cm.DeviceArray) == device for one in outputs_of_call), f"{[type(o) for o in outputs_of_call]} of {[type(x) for x in arguments]}"
+    host = tuple(on_host(one) for one in outputs_of_call)
     if outputs and case.chance(0.25):
         outs = tuple(poisoned(case, one.shape, one.dtype) for one in host)
         case.note(f"out: {[type(o).__name__ for o in outs]}")

@@ -19,14 +19,14 @@ from support.oracles import (
 
 import clmapreduce as cm
 
-Expected = tuple[Any, Any, np.dtype[Any]]
+Exact = tuple[Any, Any, np.dtype[Any]]
 """(what comes out, how far from it a result may be, its dtype)."""
 
 LONGEST = 512
 """So many terms a chain of sums has at most inside a tile."""
 
 
-def stretches(name: str, x: np.ndarray[Any, Any], offsets: np.ndarray[Any, Any], fp64: bool = True) -> Expected:
+def stretches(name: str, x: np.ndarray[Any, Any], offsets: np.ndarray[Any, Any], fp64: bool = True) -> Exact:
     """The stretches x[offsets[k]:offsets[k + 1]], none of them empty, of an array without NaN. x: (n, *trailing)."""
     begins, counts = offsets[:-1], np.diff(offsets).reshape(-1, *(1,) * (x.ndim - 1))
 

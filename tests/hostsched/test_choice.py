@@ -66,8 +66,8 @@ def test_the_order_of_merit() -> None:
         facts(vendor="other"),
         facts(kind="accelerator", vendor="intel"),
     ]
-    shuffled = random.Random(1).sample(best_first, len(best_first))
-    assert sorted(shuffled, key=merit, reverse=True) == best_first
+    any_order = random.Random(1).sample(best_first, len(best_first))
+    assert sorted(any_order, key=merit, reverse=True) == best_first
 
 
 def test_devices_are_ranked_whatever_the_loaders_order() -> None:
@@ -146,14 +146,14 @@ def test_the_environment_chooses(device: Device, monkeypatch: pytest.MonkeyPatch
 
 def test_several_fits_are_an_error_but_not_for_pyopencl_ctx(monkeypatch: pytest.MonkeyPatch) -> None:
     different = {(device.name, device.platform) for device in devices()}
-    shared = "o"  # every platform's name has one: OpenCL, Portable Computing Language, NVIDIA's is "CUDA"
-    fitting = [device for device in devices() if shared in f"{device.platform}\n{device.name}".lower()]
+    letter = "o"  # every platform's name has one: OpenCL, Portable Computing Language, NVIDIA's is "CUDA"
+    fitting = [device for device in devices() if letter in f"{device.platform}\n{device.name}".lower()]
     if len(different) < 2 or len(fitting) < 2:
         pytest.skip("needs two different devices")
     with pytest.raises(DeviceNotFound, match="fits several devices") as error:
-        select_device(shared)
+        select_device(letter)
     assert all(repr(device) in str(error.value) for device in fitting)
-    monkeypatch.setenv("PYOPENCL_CTX", shared)
+    monkeypatch.setenv("PYOPENCL_CTX", letter)
     assert select_device() == fitting[0]
 
 

@@ -24,11 +24,11 @@ def folder(tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch) -> pathlib.P
     return path
 
 
-KEPT = [device for device in devices() if device.facts.vendor != "pocl"]
+WITH_BINARIES = [device for device in devices() if device.facts.vendor != "pocl"]
 POCL = [device for device in devices() if device.facts.vendor == "pocl"]
 
 
-@pytest.fixture(params=KEPT, ids=[device.vendor for device in KEPT])
+@pytest.fixture(params=WITH_BINARIES, ids=[device.vendor for device in WITH_BINARIES])
 def device(request: pytest.FixtureRequest) -> Device:
     """A device whose binaries are kept: all but PoCL, which keeps its own."""
     chosen_device: Device = request.param

@@ -48,7 +48,7 @@ def filled(queue: Queue) -> bool:
     return bool((out == ord("x")).all())
 
 
-def lent(queue: Queue) -> bool:
+def in_place(queue: Queue) -> bool:
     """An array that the device writes in place."""
     out = np.zeros(N, np.uint8)
     if queue.facts.host_pointers:
@@ -69,7 +69,7 @@ def long(queue: Queue) -> bool:
 
 
 @pytest.mark.parametrize("fault", CODES)
-@pytest.mark.parametrize("work", [filled, lent, long])
+@pytest.mark.parametrize("work", [filled, in_place, long])
 def test_every_driver_call_of_a_job(queue: Queue, work: Work, fault: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(commands, "_LONGEST_FILL", N // 4)
     assert work(queue)
@@ -115,11 +115,11 @@ def test_a_status_that_the_driver_does_not_tell(queue: Queue, monkeypatch: pytes
     event = queue.marker()
     queue.wait(event)
 
-    def lost(*_: Any) -> int:
+    def lose(*_: Any) -> int:
         raise error_of("lost device", "clGetEventInfo")
 
     with monkeypatch.context() as patch:
-        patch.setattr(opencl, "status", lost)
+        patch.setattr(opencl, "status", lose)
         assert not ended(event)
         with pytest.raises(LaunchError, match="the device is lost"):
             queue.wait(event)
@@ -132,11 +132,11 @@ def test_a_lost_device_leaves_commands_as_they_are(queue: Queue, monkeypatch: py
     """A wait in the driver that fails ends ours, although the status never changes."""
     gate = cl.UserEvent(queue.context)
 
-    def lost(*_: Any) -> None:
+    def lose(*_: Any) -> None:
         raise error_of("lost device", "clWaitForEvents")
 
     with monkeypatch.context() as patch:
-        patch.setattr(opencl, "wait", lost)
+        patch.setattr(opencl, "wait", lose)
         assert poll(gate, in_driver=True) == CODES["lost device"]
     gate.set_status(cl.command_execution_status.COMPLETE)
 

@@ -49,7 +49,7 @@ def test_a_replay_goes_out_in_pieces_too(queue: Queue) -> None:
     job = counting(queue, counter)
     replay = Replay(queue, [Launch(job.kernel, GROUPS, SIZE, ("seen",), ("seen",), ("seen",), ENORMOUS)])
     reports: list[tuple[float, float]] = []
-    with following(lambda done, total: reports.append((done, total))):
+    with following(lambda work, total: reports.append((work, total))):
         replay.submit({"seen": counter})
     JobGraph([ReadJob(counter, out.view(np.uint8))]).submit(queue).wait()
     assert (out == 1).all() and len(reports) > 2
@@ -58,10 +58,10 @@ def test_a_replay_goes_out_in_pieces_too(queue: Queue) -> None:
 def test_progress_grows_to_its_total(queue: Queue) -> None:
     counter, _ = zeroed(queue)
     reports: list[tuple[float, float]] = []
-    with following(lambda done, total: reports.append((done, total))):
+    with following(lambda work, total: reports.append((work, total))):
         JobGraph([counting(queue, counter)]).submit(queue).wait()
-    done = [d for d, _ in reports]
-    assert len(done) > 2 and done == sorted(done) and 0 < done[0] < ENORMOUS
+    work = [d for d, _ in reports]
+    assert len(work) > 2 and work == sorted(work) and 0 < work[0] < ENORMOUS
     assert {total for _, total in reports} == {ENORMOUS} and reports[-1][0] == ENORMOUS
 
 
@@ -69,7 +69,7 @@ def test_progress_grows_to_its_total(queue: Queue) -> None:
 def test_what_is_not_launched_is_dropped(queue: Queue, how: str) -> None:
     class Enough(Exception): ...
 
-    def stop(done: float, total: float) -> None:
+    def stop(work: float, total: float) -> None:
         if how == "exception":
             raise Enough
         queue.cancel()
@@ -133,7 +133,7 @@ class _Clockwork:
     def wait(self, event: float) -> None:
         self._clock[0] = max(self._clock[0], event)
 
-    def joined(self, events: list[float]) -> float:
+    def join(self, events: list[float]) -> float:
         return events[-1]
 
 

@@ -116,13 +116,13 @@ def test_reads_and_writes_interleave_with_job_graphs(queue: Queue) -> None:
     gate = cl.UserEvent(queue.context)
     values = [full(1), full(2)]
     end = JobGraph([WriteJob(x, values[0]), FillJob(out, b"\0", NBYTES), ReadJob(left, third)]).submit(queue, [gate])
-    submitted = [
+    submissions = [
         replay.submit(slots),  # reads x, overwrites out, overwrites what is still to be read of left
         JobGraph([ReadJob(out, first), WriteJob(x, values[1]), FillJob(right, b"\0", NBYTES)]).submit(queue),
         replay.submit(slots),
         JobGraph([ReadJob(out, second)]).submit(queue),
     ]
-    assert all(event.command_execution_status > 0 for one in [end, *submitted] for event in one.events)
+    assert all(event.command_execution_status > 0 for one in [end, *submissions] for event in one.events)
     gate.set_status(cl.command_execution_status.COMPLETE)
     queue.finish()
     np.testing.assert_array_equal(first, full(3005))

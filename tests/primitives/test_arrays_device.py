@@ -52,9 +52,9 @@ def test_a_device_array_behaves_like_an_array(context: cm.Context) -> None:
 
 
 def test_copies_have_memory_of_their_own(context: cm.Context) -> None:
-    for copied in (copy.copy, copy.deepcopy):
+    for copy_of in (copy.copy, copy.deepcopy):
         device_array = cm.array(np.arange(6, dtype=np.float32).reshape(2, 3), context)
-        other = copied(device_array)
+        other = copy_of(device_array)
         cm.Map(lambda x: x + 1)(device_array, out=device_array)
         del device_array
         others = [cm.array(np.full((2, 3), 9, np.float32), context) for _ in range(3)]  # may reuse the memory of `device_array`
@@ -114,9 +114,9 @@ def test_arrays_of_their_own_context_are_returned(context: cm.Context) -> None:
     assert cm.array(device_array) is device_array
     assert cm.array(device_array, context) is device_array
     other = cm.Context(context.device)
-    moved = cm.array(device_array, other)
-    assert moved.context is other
-    assert_same(moved.to_numpy(), np.arange(5))
+    there = cm.array(device_array, other)
+    assert there.context is other
+    assert_same(there.to_numpy(), np.arange(5))
 
 
 def test_arrays_of_different_contexts_do_not_mix(context: cm.Context) -> None:

@@ -106,10 +106,10 @@ def test_pyopencl_arrays_whose_memory_others_share(queue: cl.CommandQueue) -> No
 
 def test_threads_that_meet_a_context_first_share_ours(queue: cl.CommandQueue) -> None:
     theirs = [cl.array.to_device(queue, np.arange(8, dtype=np.float32)) for _ in range(6)]
-    started, contexts = threading.Barrier(6), []
+    barrier, contexts = threading.Barrier(6), []
 
     def wrap(x: Any) -> None:
-        started.wait()
+        barrier.wait()
         contexts.append(cm.array(x).context)
 
     threads = [threading.Thread(target=wrap, args=(x,)) for x in theirs]

@@ -29,7 +29,7 @@ ALL = [kinds for length in (1, 2, 3, 4) for kinds in legal(length)]
 SHORT = [kinds for kinds in ALL if len(kinds) <= 2]
 LONG = [kinds for kinds in ALL if len(kinds) > 2]
 WHOLE = [kinds for kinds in ALL if kinds[-1] != "partials"]
-FUSED = (0, 1, 2, 16, 17, 63, 64, 65, 300, 4096)
+LENGTHS = (0, 1, 2, 16, 17, 63, 64, 65, 300, 4096)
 DEVICE = (66_001, 70_000, 99_991)
 DTYPES = ("f4", "f8", "i4")
 RANDOM = settings(
@@ -39,7 +39,7 @@ RANDOM = settings(
 Pick = Callable[[list[str]], str]
 
 
-def named(kinds: tuple[str, ...]) -> str:
+def name_of(kinds: tuple[str, ...]) -> str:
     return "-".join(kinds)
 
 
@@ -62,7 +62,7 @@ def composed(chain: Chain) -> Any:
     return reduce(lambda first, second: first >> second, [primitive(*link) for link in chain])
 
 
-def traced(chain: Chain, batch: bool = False) -> cm.Pipeline:
+def pipeline_of(chain: Chain, batch: bool = False) -> cm.Pipeline:
     """The chain, written as one function of vectors."""
     steps = [
         (kind, function_of(kind, name) if kind in ("map", "one", "join") else primitive(kind, name))
@@ -136,17 +136,17 @@ class Example:
         """Asserts that both ways to write the chain give what the interpreter does, and the same bits."""
         how = {"context": context, "mode": mode, **more}
         length = {"length": self.length} if self.unfolds else {}
-        result = traced(self.chain, batch=bool(self.rows))(self.x, **how, **length)
+        result = pipeline_of(self.chain, batch=bool(self.rows))(self.x, **how, **length)
         pipeline = composed(self.chain)
         alone = not isinstance(pipeline, cm.Pipeline)  # a primitive has no batch=, and tiles of its own for tiles=1
         if not (alone and (self.rows or "tiles" in more)):
             how |= {"batch": True} if self.rows else {}
             again = pipeline(self.x, *length.values(), **how)
-            same_bits(self.stored(result), self.stored(again), self.label)
+            same_bits(self.values_of(result), self.values_of(again), self.label)
             same_bits(self.whole(result, mode), self.whole(again, mode), self.label)
         self.check(self.whole(result, mode))
 
-    def stored(self, result: Any) -> Any:
+    def values_of(self, result: Any) -> Any:
         """What was computed: of partials, the prefixes that are stored."""
         return result.values if self.chain[-1][0] == "partials" else result
 
@@ -177,9 +177,9 @@ def test_all_legal_sequences_are_there() -> None:
     assert [len(list(legal(length))) for length in (1, 2, 3, 4)] == [5, 15, 44, 132]
 
 
-@pytest.mark.parametrize("kinds", SHORT, ids=named)
+@pytest.mark.parametrize("kinds", SHORT, ids=name_of)
 def test_short_chains(kinds: tuple[str, ...], context: cm.Context, mode: str, rng: np.random.Generator) -> None:
-    random_example(kinds, FUSED, rng, context).run(context, mode)
+    random_example(kinds, LENGTHS, rng, context).run(context, mode)
     random_example(kinds, DEVICE, rng, context).run(context, mode)
 
 
@@ -187,7 +187,7 @@ def test_short_chains(kinds: tuple[str, ...], context: cm.Context, mode: str, rn
 @given(data=st.data())
 def test_longer_chains(data: st.DataObject, context: cm.Context, mode: str) -> None:
     kinds = data.draw(st.sampled_from(LONG), "kinds")
-    length, dtype = data.draw(st.sampled_from([*FUSED, *DEVICE]), "length"), data.draw(st.sampled_from(DTYPES), "dtype")
+    length, dtype = data.draw(st.sampled_from([*LENGTHS, *DEVICE]), "length"), data.draw(st.sampled_from(DTYPES), "dtype")
     seed = data.draw(st.integers(0, 2**32 - 1), "seed")
     Example(kinds, length, dtype, seed, lambda names: data.draw(st.sampled_from(names)), context.facts.fp64).run(
         context, mode
@@ -199,7 +199,7 @@ def test_longer_chains(data: st.DataObject, context: cm.Context, mode: str) -> N
 def test_batches(data: st.DataObject, context: cm.Context, mode: str) -> None:
     """Rows side by side, or walked by groups: what the interpreter gives row by row."""
     kinds = data.draw(st.sampled_from(WHOLE), "kinds")
-    length, dtype = data.draw(st.sampled_from(FUSED), "length"), data.draw(st.sampled_from(DTYPES), "dtype")
+    length, dtype = data.draw(st.sampled_from(LENGTHS), "length"), data.draw(st.sampled_from(DTYPES), "dtype")
     rows = data.draw(st.sampled_from([(1,), (3,), (37,), (2, 5), (130,)]), "rows")
     seed = data.draw(st.integers(0, 2**32 - 1), "seed")
     Example(kinds, length, dtype, seed, lambda names: data.draw(st.sampled_from(names)), context.facts.fp64, rows).run(
@@ -207,29 +207,29 @@ def test_batches(data: st.DataObject, context: cm.Context, mode: str) -> None:
     )
 
 
-@pytest.mark.parametrize("kinds", ALL[::7], ids=named)
+@pytest.mark.parametrize("kinds", ALL[::7], ids=name_of)
 def test_one_item_alone(kinds: tuple[str, ...], context: cm.Context, rng: np.random.Generator) -> None:
-    random_example(kinds, FUSED, rng, context).run(context, "sequential", tiles=1)
+    random_example(kinds, LENGTHS, rng, context).run(context, "sequential", tiles=1)
 
 
 @pytest.mark.sweep
-@pytest.mark.parametrize("kinds", ALL, ids=named)
+@pytest.mark.parametrize("kinds", ALL, ids=name_of)
 def test_every_chain(kinds: tuple[str, ...], context: cm.Context, mode: str, rng: np.random.Generator) -> None:
-    random_example(kinds, FUSED, rng, context).run(context, mode)
+    random_example(kinds, LENGTHS, rng, context).run(context, mode)
     random_example(kinds, DEVICE, rng, context).run(context, mode)
 
 
 @pytest.mark.sweep
-@pytest.mark.parametrize("kinds", WHOLE, ids=named)
+@pytest.mark.parametrize("kinds", WHOLE, ids=name_of)
 def test_every_batch(kinds: tuple[str, ...], context: cm.Context, mode: str, rng: np.random.Generator) -> None:
-    random_example(kinds, FUSED[:8], rng, context, rows=(37,)).run(context, mode)
-    random_example(kinds, FUSED[8:], rng, context, rows=(2, 3)).run(context, mode)
+    random_example(kinds, LENGTHS[:8], rng, context, rows=(37,)).run(context, mode)
+    random_example(kinds, LENGTHS[8:], rng, context, rows=(2, 3)).run(context, mode)
 
 
 @pytest.mark.sweep
-@pytest.mark.parametrize("kinds", ALL, ids=named)
+@pytest.mark.parametrize("kinds", ALL, ids=name_of)
 def test_every_chain_by_one_item(kinds: tuple[str, ...], context: cm.Context, rng: np.random.Generator) -> None:
-    random_example(kinds, FUSED, rng, context).run(context, "sequential", tiles=1)
+    random_example(kinds, LENGTHS, rng, context).run(context, "sequential", tiles=1)
 
 
 # -------------------------------------------------------------------------------------------------------------- records

@@ -234,9 +234,9 @@ def test_a_fused_map_makes_the_records(context: cm.Context, mode: str, rng: np.r
         result = moments(x, context=context, mode=mode)
         assert result["n"] == length
         exact = x.astype(np.longdouble)
-        allowed = length * float(np.finfo(dtype).eps) * 16
-        assert_near(result["sum"] / length, exact.mean(), allowed, length)
-        assert_near(result["m2"] / length, exact.var(), allowed, length)
+        limit = length * float(np.finfo(dtype).eps) * 16
+        assert_near(result["sum"] / length, exact.mean(), limit, length)
+        assert_near(result["m2"] / length, exact.var(), limit, length)
 
 
 # ------------------------------------------------------------------------------------------------------------ OpenCL C
@@ -361,10 +361,10 @@ def test_operators_that_break_a_law_are_refused_before_anything_runs(
 ) -> None:
     """With this identity a sum was 3,355 sequentially and 16,055 in parallel."""
 
-    def launched(*_: Any, **__: Any) -> None:
+    def refuse(*_: Any, **__: Any) -> None:
         raise AssertionError("something was launched")
 
-    monkeypatch.setattr(type(context.queue), "launch", launched)
+    monkeypatch.setattr(type(context.queue), "launch", refuse)
     with pytest.raises(cm.FormulaError, match=r"100\.0 is not its identity, combine\(identity, identity\) is 200\.0"):
         USES[use](cm.Operator(lambda a, b: a + b, 100.0), context=context)
     with pytest.raises(cm.FormulaError, match=r"is not associative: .*; check=False leaves this check out"):

@@ -31,9 +31,9 @@ def test_int32_wraps_before_it_is_summed(context: cm.Context, mode: str, rng: np
     for length in (50, 5003):
         x = rng.integers(-(2**31), 2**31, length).astype(np.int32)
         for f in (lambda v: v * v, lambda v: (v + v) * v - v, lambda v: -v, lambda v: abs(v * 3)):
-            wrapped = f(x).astype(np.int64)
-            assert_same((cm.Map(f) >> cm.Reduce("sum"))(x, context=context, mode=mode), wrapped.sum(), length)
-            assert_same((cm.Map(f) >> cm.Scan("sum"))(x, context=context, mode=mode), wrapped.cumsum(), length)
+            squares = f(x).astype(np.int64)
+            assert_same((cm.Map(f) >> cm.Reduce("sum"))(x, context=context, mode=mode), squares.sum(), length)
+            assert_same((cm.Map(f) >> cm.Scan("sum"))(x, context=context, mode=mode), squares.cumsum(), length)
         powers = np.multiply.accumulate(np.full(length, 3, np.int32), dtype=np.int32).astype(np.int64)
         total = (cm.Unfold(times) >> cm.Reduce("sum"))(np.int32(3), length, context=context, mode=mode)
         assert_same(total, powers.sum(), length)
@@ -111,8 +111,8 @@ def test_functions_that_are_written_this_way(
     assert_near(softmax(a, **how), terms / terms.sum(), 16 * unit("f4") * terms / terms.sum() + 1e-44, length)
     if length > 1:
         scale = wide.std()
-        allowed = 16 * unit("f4") * (np.abs(wide) + np.abs(wide).mean() + np.abs(wide - wide.mean())) / scale
-        assert_near(standardise(a, **how), (wide - wide.mean()) / scale, allowed, length)
+        limit = 16 * unit("f4") * (np.abs(wide) + np.abs(wide).mean() + np.abs(wide - wide.mean())) / scale
+        assert_near(standardise(a, **how), (wide - wide.mean()) / scale, limit, length)
     chained = (
         cm.Map(lambda x: x)
         >> cm.Reduce("maximum")

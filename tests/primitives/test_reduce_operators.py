@@ -190,9 +190,9 @@ def test_logsumexp_of_integers_computes_in_floats(context: cm.Context) -> None:
 
 
 def test_every_operator_is_named_in_the_error_for_an_unknown_one() -> None:
-    with pytest.raises(cm.ModeError) as raised:
+    with pytest.raises(cm.ModeError) as error:
         cm.Reduce("median")
-    assert all(name in str(raised.value) for name in OPERATORS)
+    assert all(name in str(error.value) for name in OPERATORS)
 
 
 def test_options_that_do_not_exist_are_refused(context: cm.Context) -> None:

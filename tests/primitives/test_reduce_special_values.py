@@ -104,7 +104,7 @@ def test_a_sum_beyond_float32_overflows_only_at_the_end(context: cm.Context, mod
 
 @pytest.mark.parametrize("name", ["argmin", "argmax"])
 def test_ties_go_to_the_lowest_index(name: str, context: cm.Context, mode: str, rng: np.random.Generator) -> None:
-    for dtype in (code for named_, code in COMBINATIONS if named_ == name):
+    for dtype in (code for other, code in COMBINATIONS if other == name):
         for length in SIZES:
             x = rng.integers(0, 3, length).astype(dtype)
             expected = int(getattr(np, name)(x))

@@ -93,9 +93,9 @@ def test_mean_and_variance_of_every_column(context: cm.Context, mode: str, rng: 
         result = moments(x, context=context, mode=mode)
         assert result["count"] == length
         exact = x["x"].astype(np.float64)
-        allowed = ROUNDINGS * length * np.finfo(dtype).eps * 1000
-        assert_near(result["mean"], exact.mean(axis=0), allowed, length)
-        assert_near(result["m2"] / length, np.var(exact, axis=0), allowed, length)
+        limit = ROUNDINGS * length * np.finfo(dtype).eps * 1000
+        assert_near(result["mean"], exact.mean(axis=0), limit, length)
+        assert_near(result["m2"] / length, np.var(exact, axis=0), limit, length)
 
 
 def test_the_largest_structure(context: cm.Context, mode: str, rng: np.random.Generator) -> None:

@@ -17,9 +17,9 @@ import clmapreduce as cm
 def test_shapes_that_do_not_broadcast(shapes: Any, context: cm.Context, launches: list[str]) -> None:
     x, y = (np.ones(shape, np.float32) for shape in shapes)
     for call in (ADD, DOT):
-        with pytest.raises(cm.ShapeError, match="do not broadcast") as raised:
+        with pytest.raises(cm.ShapeError, match="do not broadcast") as error:
             call(x, y, context=context)
-        assert all(str(shape) in str(raised.value) for shape in shapes)
+        assert all(str(shape) in str(error.value) for shape in shapes)
         with pytest.raises(cm.ShapeError):
             call(cm.array(x, context), cm.array(y, context))
     assert not launches

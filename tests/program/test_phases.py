@@ -23,13 +23,13 @@ SCAN, POWERS = cm.Scan("sum"), cm.Unfold("product")
 F4 = np.dtype("f4")
 
 
-def told(phase: Phase) -> tuple[list[str], list[str], tuple[int, ...]]:
+def labels_of(phase: Phase) -> tuple[list[str], list[str], tuple[int, ...]]:
     """(what runs along, what is reduced, the outputs' numbers) of a phase."""
     return [s.label for s in phase.running], [s.label for s in phase.reduces], phase.outputs
 
 
 def walks(function: Callable[..., Any], *inputs: Any) -> list[tuple[list[str], list[str], tuple[int, ...]]]:
-    return [told(phase) for phase in phases(program_of(function, *inputs))]
+    return [labels_of(phase) for phase in phases(program_of(function, *inputs))]
 
 
 def test_a_map_is_one_walk() -> None:
@@ -101,47 +101,47 @@ def test_hundreds_of_nested_steps_are_no_deeper_than_others() -> None:
 
 
 # --------------------------------------------------------------------------------------- random programs, by the rules
-def needed(roots: list[Node]) -> list[Result]:
+def results_below(roots: list[Node]) -> list[Result]:
     return [node for node in postorder(roots) if isinstance(node, Result)]
 
 
 @given(random_programs())
 @settings(deadline=None, max_examples=100)
-def test_walks_are_as_few_as_reduces_that_wait_for_each_other(made: RandomProgram) -> None:
-    along = any(np.ndim(expected) for expected in made.expected)
-    assert len(phases(made.program)) == made.depth + along, "and one more for outputs along the line"
+def test_walks_are_as_few_as_reduces_that_wait_for_each_other(case: RandomProgram) -> None:
+    along = any(np.ndim(expected) for expected in case.expected)
+    assert len(phases(case.program)) == case.depth + along, "and one more for outputs along the line"
 
 
 @given(random_programs())
 @settings(deadline=None, max_examples=100)
-def test_nothing_is_walked_for_nobody_and_no_reduce_twice(made: RandomProgram) -> None:
+def test_nothing_is_walked_for_nobody_and_no_reduce_twice(case: RandomProgram) -> None:
     complete: set[int] = set()
-    for phase in phases(made.program):
-        roots = [n for i in phase.outputs for n in components(made.program.outputs[i]).values()]
-        expected = {id(n.step) for n in needed([*roots, *(n for s in phase.steps for n in s.nodes)])}
+    for phase in phases(case.program):
+        roots = [n for i in phase.outputs for n in components(case.program.outputs[i]).values()]
+        expected = {id(n.step) for n in results_below([*roots, *(n for s in phase.steps for n in s.nodes)])}
         assert {id(step) for step in phase.running} <= expected
         reduces = {id(step) for step in phase.reduces}
         assert len(reduces) == len(phase.reduces) and not reduces & complete
         complete |= reduces
-    assert complete == {id(step) for step in made.program.steps if step.kind is Kind.REDUCE}
+    assert complete == {id(step) for step in case.program.steps if step.kind is Kind.REDUCE}
 
 
 @given(random_programs())
 @settings(deadline=None, max_examples=100)
-def test_walk_by_walk_is_the_whole_program(made: RandomProgram) -> None:
+def test_walk_by_walk_is_the_whole_program(case: RandomProgram) -> None:
     """Each walk sees the inputs, what runs along, and what earlier walks reduced; nothing else has a value there."""
-    program, n = made.program, made.length
-    values = inputs_known(program, made.arrays)
+    program, n = case.program, case.length
+    values = inputs_known(program, case.arrays)
     for phase in phases(program):
         here = dict(values)
         for step in phase.running:
             here |= results_of_step(step, here, n)
         for i in phase.outputs:
             (result,) = values_of([program.outputs[i]], here, n)
-            np.testing.assert_array_equal(result[""], made.expected[i])
+            np.testing.assert_array_equal(result[""], case.expected[i])
         for step in phase.reduces:
             values |= results_of_step(step, here, n)
-    for value, expected in zip(program.outputs, made.expected, strict=True):
+    for value, expected in zip(program.outputs, case.expected, strict=True):
         if not np.ndim(expected):
             assert values_of([value], values, 1)[0][""] == expected
 

@@ -58,7 +58,7 @@ def test_threads_trace_side_by_side() -> None:
     """Each binds its steps as its own block says, although all blocks are open at the same time."""
     ready = threading.Barrier(4)
 
-    def traced(accumulate: Any) -> Any:
+    def program_of_sum(accumulate: Any) -> Any:
         with tracing(True, accumulate):
             ready.wait(30)
             result = cm.Reduce("sum")(X)
@@ -67,7 +67,7 @@ def test_threads_trace_side_by_side() -> None:
         return [c.dtype for c in result.step.bound.components]
 
     with ThreadPoolExecutor(4) as pool:
-        results = list(pool.map(traced, ["fast", "auto", "double", "compensated"]))
+        results = list(pool.map(program_of_sum, ["fast", "auto", "double", "compensated"]))
     f4, f8 = np.dtype("f4"), np.dtype("f8")
     assert results == [[f4], [f8], [f8], [f4, f4]]
 

@@ -60,14 +60,14 @@ class Together:
         return singles(self.bound, self.values, self.numbers, self.length)
 
 
-def singles(bound_operator: Bound, values: Sequence[Value], known: Mapping[Node, Any], length: int) -> list[dict[str, Any]]:
+def singles(bound_operator: Bound, values: Sequence[Value], numbers: Mapping[Node, Any], length: int) -> list[dict[str, Any]]:
     at, acc = Index(), Record({c.name: Symbol(c.name, c.dtype) for c in bound_operator.components})
     value: Any = values[0] if len(values) == 1 else tuple(values)
     result = bound_operator.absorb(acc, [value], [at])
     start = {acc[c.name]: np.asarray(c.identity).astype(c.dtype)[()] for c in bound_operator.components}
     results = []
     for i in range(length):
-        here = {**{n: v[i] for n, v in known.items()}, **start, at: np.int64(i)}
+        here = {**{n: v[i] for n, v in numbers.items()}, **start, at: np.int64(i)}
         results.append({name: evaluate(node, here) for name, node in result.items()})
     return results
 
@@ -164,8 +164,8 @@ def test_the_identity_changes_nothing() -> None:
 def test_merging_is_associative() -> None:
     together = several()
     for a, b, c in itertools.combinations(together.singles(), 3):
-        left = merge(together.bound, merge(together.bound, a, b), c)
-        assert_same(left, merge(together.bound, a, merge(together.bound, b, c)))
+        from_the_left = merge(together.bound, merge(together.bound, a, b), c)
+        assert_same(from_the_left, merge(together.bound, a, merge(together.bound, b, c)))
 
 
 def test_absorbing_is_merging_one_by_one() -> None:

@@ -196,13 +196,13 @@ POOL = """
 
 
 @pytest.mark.parametrize(
-    ("method", "used"), [("fork", "unused"), ("fork", "used"), ("spawn", "used"), ("forkserver", "used")]
+    ("method", "state"), [("fork", "unused"), ("fork", "used"), ("spawn", "used"), ("forkserver", "used")]
 )
-def test_pools(method: str, used: str, script: Script) -> None:
+def test_pools(method: str, state: str, script: Script) -> None:
     if method not in multiprocessing.get_all_start_methods():
         pytest.skip(f"no {method} here")
-    refused = method == "fork" and used == "used"
-    ended_well(script(POOL, method, used), "True" if refused else "[499500, 500500, 501500]")
+    is_refused = method == "fork" and state == "used"
+    ended_well(script(POOL, method, state), "True" if is_refused else "[499500, 500500, 501500]")
 
 
 COLD = """

@@ -90,10 +90,10 @@ def unfolds(context: cm.Context, mode: str) -> Iterator[Check]:
 def partials(context: cm.Context, mode: str) -> Iterator[Check]:
     how: dict[str, Any] = {"context": context, "mode": mode}
     prefixes = np.append(0, X.astype("f8").cumsum())
-    stored = cm.Partials("sum")(X, **how)
-    yield "every prefix", stored.prefix(mode=mode), prefixes
+    sums = cm.Partials("sum")(X, **how)
+    yield "every prefix", sums.prefix(mode=mode), prefixes
     places = RNG.integers(0, 1500, 37)
-    yield "some prefixes", stored.prefix(places, mode=mode), prefixes[places]
+    yield "some prefixes", sums.prefix(places, mode=mode), prefixes[places]
     records, upto = affine(150)
     prefixes_there = cm.Partials(AFFINE)(records, **how).prefix(places % 150 + 1, mode=mode)
     yield "prefixes of records", prefixes_there, upto[:, places % 150]

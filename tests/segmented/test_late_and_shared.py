@@ -88,9 +88,9 @@ def test_keys_may_be_written_over_values(context: cm.Context, mode: str) -> None
     np.testing.assert_array_equal(np.stack(results), [[1, 2, 3], [30, 70, 110]])
     own, device_values = cm.array(np.arange(6), context), cm.array(values, context)
     out = device_values, cm.array(np.zeros(6, int), context)
-    keys_of_runs, reduced = cm.reduce_by_key(own, device_values, out=out, mode=mode)
+    keys_of_runs, sums = cm.reduce_by_key(own, device_values, out=out, mode=mode)
     np.testing.assert_array_equal(keys_of_runs, np.arange(6))
-    np.testing.assert_array_equal(reduced, values)
+    np.testing.assert_array_equal(sums, values)
 
 
 def test_keys_and_reductions_need_arrays_of_their_own(context: cm.Context) -> None:
@@ -102,11 +102,11 @@ def test_keys_and_reductions_need_arrays_of_their_own(context: cm.Context) -> No
 
 
 def test_a_wrong_init_leaves_keys_as_they_were(context: cm.Context) -> None:
-    keys, keys_out, reduced = (cm.array(array, context) for array in (np.arange(6), np.full(6, -7), np.full(6, -7)))
+    keys, keys_out, sums = (cm.array(array, context) for array in (np.arange(6), np.full(6, -7), np.full(6, -7)))
     for init in (3.5, "abc"):
         with pytest.raises(cm.DTypeError, match="init"):
-            cm.reduce_by_key(keys, keys, init=init, out=(keys_out, reduced))
-    np.testing.assert_array_equal(np.stack([keys_out, reduced]), -7)
+            cm.reduce_by_key(keys, keys, init=init, out=(keys_out, sums))
+    np.testing.assert_array_equal(np.stack([keys_out, sums]), -7)
 
 
 def test_a_zero_has_a_sign(context: cm.Context) -> None:
@@ -176,7 +176,7 @@ def test_a_mean_of_integers_that_no_sum_holds(dtype: str, context: cm.Context, m
     np.testing.assert_allclose(result, x[0].astype("f8"), rtol=1e-12)
 
 
-INDEXED = cm.Operator(lambda a, b: a + b + cm.index, 0)
+PLUS_INDEX = cm.Operator(lambda a, b: a + b + cm.index, 0)
 
 
 def test_what_is_no_array_function_or_operator(context: cm.Context) -> None:
@@ -195,8 +195,8 @@ def test_what_is_no_array_function_or_operator(context: cm.Context) -> None:
         (lambda: cm.segmented_reduce(x.astype("f4"), at, init=1e300, context=context), cm.DTypeError, "does not fit"),
         (lambda: cm.segmented_reduce(x, at, x, context=context), cm.ModeError, "mean, var, std"),  # type: ignore[arg-type]
         (lambda: cm.segmented_reduce(x, at, map=np.sin, context=context), cm.FormulaError, "numpy.sin"),
-        (lambda: cm.segmented_reduce(x, at, INDEXED, context=context), cm.FormulaError, "no index"),
-        (lambda: cm.Reduce(INDEXED)(x, context=context), cm.FormulaError, "no index"),
+        (lambda: cm.segmented_reduce(x, at, PLUS_INDEX, context=context), cm.FormulaError, "no index"),
+        (lambda: cm.Reduce(PLUS_INDEX)(x, context=context), cm.FormulaError, "no index"),
         (lambda: cm.segmented_reduce(x, at, context="cpu"), cm.DeviceError, "context is 'cpu'"),  # type: ignore[arg-type]
         (lambda: cm.array(x, context.device), cm.DeviceError, "pass a cm.Context"),  # type: ignore[arg-type]
         (lambda: cm.Reduce("sum")(x, context=context, wait_for=3), TypeError, "wait_for is 3"),  # type: ignore[arg-type]

@@ -69,13 +69,13 @@ def test_later_calls_check_and_plan_nothing(
     x = cm.array(np.ones(count, "f4"), context)
     first = plan.reduce(x).to_numpy()
 
-    def refused(*arguments: Any, **more: Any) -> Any:
+    def refuse(*arguments: Any, **more: Any) -> Any:
         raise AssertionError("made again")
 
     for module, name in ((check, "check_offsets"), (geometry, "geometry"), (geometry, "_expanded")):
-        monkeypatch.setattr(module, name, refused)
-    monkeypatch.setattr("clmapreduce.segmented.call.choose", refused)
-    monkeypatch.setattr("clmapreduce.segmented.reduce.geometry", refused)
+        monkeypatch.setattr(module, name, refuse)
+    monkeypatch.setattr("clmapreduce.segmented.call.choose", refuse)
+    monkeypatch.setattr("clmapreduce.segmented.reduce.geometry", refuse)
     assert_same(plan.reduce(x), first)
 
 

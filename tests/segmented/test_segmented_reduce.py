@@ -163,9 +163,9 @@ def test_trailing_axes_are_reduced_apart(trailing: tuple[int, ...], context: cm.
     highest = cm.segmented_reduce(x, offsets, "argmax", context=context, mode=mode)
     assert_same(highest, np.array([x[part].argmax(0) if part.start < part.stop else np.full(trailing, -1) for part in slices(offsets)]).reshape(6, *trailing))
     weight = rng.integers(0, 3, x.shape[0]).astype("f4")
-    weighted = cm.segmented_reduce((x, weight), offsets, map=lambda v, w: v * w, context=context, mode=mode)
+    products = cm.segmented_reduce((x, weight), offsets, map=lambda v, w: v * w, context=context, mode=mode)
     shaped = weight.reshape(-1, *(1 for _ in trailing))
-    assert_same(weighted, np.array([(x * shaped)[part].sum(0) for part in slices(offsets)]).astype("f4").reshape(6, *trailing))
+    assert_same(products, np.array([(x * shaped)[part].sum(0) for part in slices(offsets)]).astype("f4").reshape(6, *trailing))
 
 
 def test_init_is_folded_once_into_every_segment(context: cm.Context, mode: str, rng: np.random.Generator) -> None:
@@ -183,8 +183,8 @@ def test_a_map_in_front(context: cm.Context, mode: str, rng: np.random.Generator
     x, y = rng.integers(-9, 9, (2, int(offsets[-1]))).astype("i4")
     how: dict[str, Any] = {"context": context, "mode": mode}
     expected = cm.segmented_reduce(x.astype("i8") * y, offsets, **how)
-    for mapped in (lambda a, b: a * b, "a * b", cm.Map("a * b"), cm.Map(lambda a, b: a * b)):
-        assert_same(cm.segmented_reduce((x, y), offsets, map=mapped, **how), expected)
+    for front in (lambda a, b: a * b, "a * b", cm.Map("a * b"), cm.Map(lambda a, b: a * b)):
+        assert_same(cm.segmented_reduce((x, y), offsets, map=front, **how), expected)
     places = cm.segmented_reduce((x,), offsets, "maximum", map=lambda v: cm.index + 0 * v, empty=-1, **how)
     assert_same(places, np.where(np.diff(offsets) > 0, offsets[1:].astype("i8") - 1, -1))
     assert_same(cm.segmented_reduce(x, offsets, "any", map="v > 8", **how), np.array([bool((x[part] > 8).any()) for part in slices(offsets)]))

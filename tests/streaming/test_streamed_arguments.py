@@ -77,10 +77,10 @@ def test_results_may_take_the_place_of_arguments(small: cm.Context, mode: str, r
     cm.Map(lambda a: 3 * a + 1)(k, out=k, context=small, mode=mode)
     cm.Scan("sum")(k, out=k, context=small, mode=mode)
     assert_same(k, expected)
-    shifted = rng.integers(-99, 99, LENGTH + 1)
-    expected = shifted[:-1] + 1
-    cm.Map(lambda a: a + 1)(shifted[:-1], out=shifted[1:], context=small, mode=mode)
-    assert_same(shifted[1:], expected)
+    numbers = rng.integers(-99, 99, LENGTH + 1)
+    expected = numbers[:-1] + 1
+    cm.Map(lambda a: a + 1)(numbers[:-1], out=numbers[1:], context=small, mode=mode)
+    assert_same(numbers[1:], expected)
 
 
 def test_targets_of_another_layout_or_dtype(small: cm.Context, mode: str, rng: np.random.Generator) -> None:
@@ -100,9 +100,9 @@ def test_guards_leave_the_rest(small: cm.Context, mode: str, rng: np.random.Gene
 def test_every_step_is_reported(small: cm.Context, mode: str, rng: np.random.Generator) -> None:
     steps: list[tuple[float, float]] = []
     x = floats(rng, LENGTH)
-    cm.Reduce("sum")(x, context=small, mode=mode, progress=lambda done, total: steps.append((done, total)))
+    cm.Reduce("sum")(x, context=small, mode=mode, progress=lambda work, total: steps.append((work, total)))
     assert len(steps) > 3 and steps[-1][0] == steps[-1][1]
-    assert [done for done, _ in steps] == sorted(done for done, _ in steps)
+    assert [work for work, _ in steps] == sorted(work for work, _ in steps)
 
 
 def test_the_limit_of_the_environment_counts_too(

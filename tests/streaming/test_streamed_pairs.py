@@ -82,8 +82,8 @@ def test_both_sides_in_tiles(context: cm.Context, mode: str, rng: np.random.Gene
     x = np.tile(x, (4, 1))
     assert call.explain(x, y, mode=mode, context=own).startswith("streamed: ")
     expected = x[:, 0].astype("f8") * y.astype("f8").sum()
-    allowed = 1e-5 * np.abs(x[:, 0]) * np.abs(y).sum()
-    assert (np.abs(call(x, y, mode=mode, context=own)[:, 0] - expected) <= allowed).all()
+    limit = 1e-5 * np.abs(x[:, 0]) * np.abs(y).sum()
+    assert (np.abs(call(x, y, mode=mode, context=own)[:, 0] - expected) <= limit).all()
 
 
 def test_parts_that_cannot_be_merged(tight: cm.Context, mode: str, rng: np.random.Generator) -> None:

@@ -86,7 +86,7 @@ def test_batches(rows: int, columns: int, small: cm.Context, mode: str, rng: np.
 def test_a_compiled_pipeline_streams_too(small: cm.Context, mode: str, rng: np.random.Generator) -> None:
     x = rng.integers(-1000, 1000, LENGTH)
     pipeline = cm.Map(lambda a: a + 1) >> cm.Scan("sum")
-    compiled = pipeline.compile([x.shape], x.dtype, context=small, mode=mode)
+    call = pipeline.compile([x.shape], x.dtype, context=small, mode=mode)
     peak = small.queue.arena.peak_bytes
-    assert_same(compiled(x), np.cumsum(x + 1))
+    assert_same(call(x), np.cumsum(x + 1))
     assert small.queue.arena.peak_bytes == max(peak, small.queue.arena.peak_bytes) <= small.queue.arena.limit  # type: ignore[operator]

@@ -25,9 +25,9 @@ import clmapreduce as cm
 def test_maps_at_every_length(length: int, small: cm.Context, mode: str, rng: np.random.Generator) -> None:
     x, y = floats(rng, length), floats(rng, length)
     call = cm.Map(lambda a, b: (a * b, a + cm.index))
-    product, moved = streamed(call, x, y, context=small, mode=mode)
+    product, nbytes = streamed(call, x, y, context=small, mode=mode)
     assert_same(product, x * y)
-    assert_same(moved, (x + np.arange(length)))
+    assert_same(nbytes, (x + np.arange(length)))
 
 
 def test_every_element_of_out_is_written(small: cm.Context, mode: str, rng: np.random.Generator) -> None:
@@ -91,11 +91,11 @@ def test_order_is_kept(small: cm.Context, mode: str, rng: np.random.Generator) -
         for i, (first, second) in enumerate(x.tolist()):
             total = first * total + second
             b[i] = total
-    scanned = streamed(cm.Scan(op), x, context=small, mode=mode)
-    assert_same(scanned["a"], a)
-    assert_same(scanned["b"], b)
-    reduced = streamed(cm.Reduce(op), x, context=small, mode=mode)
-    assert reduced["a"] == a[-1] and reduced["b"] == b[-1]
+    prefixes = streamed(cm.Scan(op), x, context=small, mode=mode)
+    assert_same(prefixes["a"], a)
+    assert_same(prefixes["b"], b)
+    whole = streamed(cm.Reduce(op), x, context=small, mode=mode)
+    assert whole["a"] == a[-1] and whole["b"] == b[-1]
 
 
 @pytest.mark.parametrize("exclusive", [False, True])

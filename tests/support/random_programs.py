@@ -59,7 +59,7 @@ _UNFOLDS: list[tuple[Any, Any]] = [(cm.Unfold("product"), np.multiply), (cm.Unfo
 
 
 @dataclass(frozen=True)
-class _Traced:
+class _Vector:
     """A traced value, its numbers, and how many reduces it waits for."""
 
     symbol: Any
@@ -77,11 +77,11 @@ def random_programs(draw: st.DrawFn, steps: int = 16) -> RandomProgram:
     ends = draw(st.lists(place, min_size=1, max_size=3))
     numbers = np.random.default_rng(draw(st.integers(0, 999)))
     arrays = {f"in{k}": numbers.integers(-4, 5, length) for k in (0, 1)} | {"in2": np.int64(draw(st.integers(-3, 3)))}
-    outputs: list[_Traced] = []
+    outputs: list[_Vector] = []
 
     def function(x: Any, y: Any, s: Any) -> Any:
-        vectors, scalars = [_Traced(x, arrays["in0"]), _Traced(y, arrays["in1"])], [_Traced(s, arrays["in2"])]
-        values: list[_Traced] = []
+        vectors, scalars = [_Vector(x, arrays["in0"]), _Vector(y, arrays["in1"])], [_Vector(s, arrays["in2"])]
+        values: list[_Vector] = []
         for move in moves:
             with np.errstate(over="ignore"):
                 new = _move(*move, vectors, scalars, length)
@@ -94,28 +94,28 @@ def random_programs(draw: st.DrawFn, steps: int = 16) -> RandomProgram:
     return RandomProgram(program, length, arrays, tuple(k.numbers for k in outputs), max(k.depth for k in outputs))
 
 
-def _move(kind: str, which: int, i: int, j: int, vectors: list[_Traced], scalars: list[_Traced], length: int) -> _Traced:
+def _move(kind: str, which: int, i: int, j: int, vectors: list[_Vector], scalars: list[_Vector], length: int) -> _Vector:
     v, w = vectors[i % len(vectors)], vectors[j % len(vectors)]
     s, t = scalars[j % len(scalars)], scalars[i % len(scalars)]
     match kind:
         case "r":
             primitive, ufunc = _REDUCES[which % len(_REDUCES)]
-            return _Traced(primitive(v.symbol), ufunc(v.numbers), v.depth + 1)
+            return _Vector(primitive(v.symbol), ufunc(v.numbers), v.depth + 1)
         case "s":
             primitive, ufunc = _SCANS[which % len(_SCANS)]
-            return _Traced(primitive(v.symbol), ufunc(v.numbers), v.depth)
+            return _Vector(primitive(v.symbol), ufunc(v.numbers), v.depth)
         case "u":
             primitive, ufunc = _UNFOLDS[which % len(_UNFOLDS)]
-            return _Traced(primitive(s.symbol), ufunc.accumulate(np.full(length, s.numbers)), s.depth)
+            return _Vector(primitive(s.symbol), ufunc.accumulate(np.full(length, s.numbers)), s.depth)
         case "m":
-            return _Traced(v.symbol * s.symbol + 1, v.numbers * s.numbers + 1, max(v.depth, s.depth))
+            return _Vector(v.symbol * s.symbol + 1, v.numbers * s.numbers + 1, max(v.depth, s.depth))
         case "d":
-            return _Traced(v.symbol - w.symbol * 2, v.numbers - w.numbers * 2, max(v.depth, w.depth))
+            return _Vector(v.symbol - w.symbol * 2, v.numbers - w.numbers * 2, max(v.depth, w.depth))
         case "w":
             numbers = np.where(v.numbers < w.numbers, np.arange(length), v.numbers)
-            return _Traced(cm.where(v.symbol < w.symbol, cm.index, v.symbol), numbers, max(v.depth, w.depth))
+            return _Vector(cm.where(v.symbol < w.symbol, cm.index, v.symbol), numbers, max(v.depth, w.depth))
         case _:
-            return _Traced(s.symbol * 2 - t.symbol + 1, s.numbers * 2 - t.numbers + 1, max(s.depth, t.depth))
+            return _Vector(s.symbol * 2 - t.symbol + 1, s.numbers * 2 - t.numbers + 1, max(s.depth, t.depth))
 
 
 # --------------------------------------------------------------------------------------------------- computed in NumPy

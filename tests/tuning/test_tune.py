@@ -33,12 +33,12 @@ from clmapreduce.vector import Variable
 
 X, Y, B = Variable(0, 2, 0), Variable(1, 2, 1), Variable(2, 1, 1)
 TEXT = "Exp(-SqDist(Vi(0,2),Vj(1,2)))*Vj(2,1)"
-ASKED = PairCall(vector(TEXT), PAIR_REDUCTIONS["Sum"], 1)
-MEASURED = "box measured on this device"
+CALL = PairCall(vector(TEXT), PAIR_REDUCTIONS["Sum"], 1)
+REASON = "box measured on this device"
 Arrays = dict[Variable, Any]
 
 
-def drawn(rng: np.random.Generator, rows: int = 19, columns: int = 1100) -> Arrays:
+def random_arrays(rng: np.random.Generator, rows: int = 19, columns: int = 1100) -> Arrays:
     arrays = {X: rng.normal(size=(rows, 2)), Y: rng.normal(size=(columns, 2)), B: rng.normal(size=(columns, 1))}
     return {variable: array.astype("f4") for variable, array in arrays.items()}
 
@@ -53,11 +53,11 @@ def close(result: Any, expected: Any) -> None:
     np.testing.assert_allclose(np.asarray(result), expected, rtol=1e-4, atol=1e-4)
 
 
-def explained(context: cm.Context, arrays: Arrays, mode: str, call: PairCall = ASKED, ranges: Any = None) -> str:
+def explained(context: cm.Context, arrays: Arrays, mode: str, call: PairCall = CALL, ranges: Any = None) -> str:
     return explain_pairs(call, arrays, Options(mode, context), ranges)
 
 
-def tuned(context: cm.Context, call: Callable[[], Any]) -> list[cm.Tuned]:
+def results_of_tune(context: cm.Context, call: Callable[[], Any]) -> list[cm.Tuned]:
     return cm.tune(call, context=context)
 
 
@@ -104,12 +104,12 @@ def test_what_is_found_is_used_from_then_on(
     fresh: cm.Context, mode: str, rng: np.random.Generator, longer: None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """By calls that were kept as well, by this process and by others, for sizes of the same power of two."""
-    inputs = drawn(rng)
+    inputs = random_arrays(rng)
     arrays = {variable: cm.array(array, fresh) for variable, array in inputs.items()}
     for _ in range(2):
-        close(reduce_pairs(ASKED, arrays, Options(mode)), dense(inputs))
-    assert MEASURED not in explained(fresh, inputs, mode)
-    (result,) = tuned(fresh, lambda: reduce_pairs(ASKED, inputs, Options(mode)))
+        close(reduce_pairs(CALL, arrays, Options(mode)), dense(inputs))
+    assert REASON not in explained(fresh, inputs, mode)
+    (result,) = results_of_tune(fresh, lambda: reduce_pairs(CALL, inputs, Options(mode)))
     assert result.box_after == replace(result.box_before, tile=tile_of(mode, fresh)) != result.box_before
     assert (result.ms_before, result.ms_after) == (1e3, 1e3 * result.box_before.tile / result.box_after.tile)
     assert repr(result) == (
@@ -120,19 +120,19 @@ def test_what_is_found_is_used_from_then_on(
     long, plain = [], ready.ReadyCall.__init__
     monkeypatch.setattr(ready.ReadyCall, "__init__", lambda self, *args: (long.append(args), plain(self, *args))[1])
     for _ in range(3):
-        close(reduce_pairs(ASKED, arrays, Options(mode)), dense(inputs))
+        close(reduce_pairs(CALL, arrays, Options(mode)), dense(inputs))
     assert len(long) == 1, "the call kept from before is not used, and the new one is kept"
-    assert MEASURED in long[0][0].executable.plan.why
+    assert REASON in long[0][0].executable.plan.why
 
     for table, context in ((measured.TABLE, fresh), (measured.BoxStore(), cm.Context(fresh.device))):
         monkeypatch.setattr(measured, "TABLE", table)
         explanation = explained(context, inputs, mode)
-        assert f"{tile_of(mode, fresh)} columns a tile; {MEASURED}" in explanation
-        close(reduce_pairs(ASKED, inputs, Options(mode, context)), dense(inputs))
-        assert MEASURED in explained(context, drawn(rng, 31, 2000), mode)
-        assert MEASURED not in explained(context, drawn(rng, 33, 1100), mode)
-        assert MEASURED not in explained(context, inputs, mode, replace(ASKED, backend="2D"))
-    again = tuned(fresh, lambda: reduce_pairs(ASKED, inputs, Options(mode)))
+        assert f"{tile_of(mode, fresh)} columns a tile; {REASON}" in explanation
+        close(reduce_pairs(CALL, inputs, Options(mode, context)), dense(inputs))
+        assert REASON in explained(context, random_arrays(rng, 31, 2000), mode)
+        assert REASON not in explained(context, random_arrays(rng, 33, 1100), mode)
+        assert REASON not in explained(context, inputs, mode, replace(CALL, backend="2D"))
+    again = results_of_tune(fresh, lambda: reduce_pairs(CALL, inputs, Options(mode)))
     assert [one.box_before for one in again] == [result.box_after] and "none is faster" in repr(again[0])
 
 
@@ -140,7 +140,7 @@ def test_what_is_found_is_used_from_then_on(
 @pytest.mark.parametrize("axis", [0, 1])
 def test_axes_and_ranges(axis: int, fresh: cm.Context, mode: str, rng: np.random.Generator, longer: None) -> None:
     rows, columns = (300, 450)[:: 1 if axis else -1]
-    arrays, request = drawn(rng, 300, 450), replace(ASKED, axis=axis)
+    arrays, request = random_arrays(rng, 300, 450), replace(CALL, axis=axis)
     blocks = drawn_blocks(rng, rows, columns)
     mask = np.zeros((rows, columns))
     for (begin, end), low, high in zip(blocks.clusters, blocks.offsets[:-1], blocks.offsets[1:], strict=True):
@@ -155,7 +155,7 @@ def test_axes_and_ranges(axis: int, fresh: cm.Context, mode: str, rng: np.random
     result = cm.tune(lambda: close(call(), expected))
     assert all(one.box_after.tile == tile_of(mode, fresh) for one in result)
     close(call(), expected)
-    assert (MEASURED in explained(fresh, arrays, mode, request, ranges)) == bool(result)
+    assert (REASON in explained(fresh, arrays, mode, request, ranges)) == bool(result)
 
 
 @pytest.mark.drawn
@@ -172,12 +172,12 @@ def test_both_passes_of_long_weights(
     call = PairCall(vector(text), PAIR_REDUCTIONS["SumSoftMaxWeight"], 1, weight)
     arrays: Arrays = {x: rng.normal(size=(9, 2)), y: rng.normal(size=(50, 2)), w: rng.normal(size=(50, 20))}
     arrays = {variable: array.astype("f4") for variable, array in arrays.items()}
-    result = tuned(fresh, lambda: reduce_pairs(call, arrays, Options(mode)))
+    result = results_of_tune(fresh, lambda: reduce_pairs(call, arrays, Options(mode)))
     assert [one.what.rpartition(", ")[2] for one in result] == ["pass 1 of 2", "pass 2 of 2"]
     assert [type(one.box_after).__name__ for one in result] == ["PairBox", "WideBox"]
     assert all(one.box_after == one.box_before for one in result)
     explanation = explained(fresh, arrays, mode, call)
-    assert explanation.count(MEASURED) == 2
+    assert explanation.count(REASON) == 2
     terms = np.exp(-((arrays[x].astype(float)[:, None] - arrays[y]) ** 2).sum(-1))
     expected = terms @ arrays[w] / terms.sum(1, keepdims=True)
     close(reduce_pairs(call, arrays, Options(mode, fresh)), expected)
@@ -188,12 +188,12 @@ def test_without_a_cache_on_disk(
 ) -> None:
     """What is found lasts as long as the process."""
     monkeypatch.setenv("CLMR_NO_CACHE", "1")
-    arrays = drawn(rng)
-    assert tuned(fresh, lambda: reduce_pairs(ASKED, arrays, Options("sequential")))
-    assert MEASURED in explained(fresh, arrays, "sequential")
+    arrays = random_arrays(rng)
+    assert results_of_tune(fresh, lambda: reduce_pairs(CALL, arrays, Options("sequential")))
+    assert REASON in explained(fresh, arrays, "sequential")
     monkeypatch.delenv("CLMR_NO_CACHE")
     monkeypatch.setattr(measured, "TABLE", measured.BoxStore())
-    assert MEASURED not in explained(cm.Context(fresh.device), arrays, "sequential")
+    assert REASON not in explained(cm.Context(fresh.device), arrays, "sequential")
 
 
 def test_another_process_finds_it(rng: np.random.Generator, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -204,7 +204,7 @@ def test_another_process_finds_it(rng: np.random.Generator, monkeypatch: pytest.
     monkeypatch.setattr(Rows, "limits", {ComputeMode.SEQUENTIAL: {"tile": (256, 256)}})
     monkeypatch.setattr(search, "compared", lambda champion, challenger: (1.0, 0.5))
     context = cm.Context(cm.devices()[0])
-    assert tuned(context, lambda: reduce_pairs(ASKED, drawn(rng), Options("sequential", context)))
+    assert results_of_tune(context, lambda: reduce_pairs(CALL, random_arrays(rng), Options("sequential", context)))
     other = f"""
 import numpy as np, clmapreduce as cm
 from clmapreduce.tuning import measured
@@ -218,55 +218,55 @@ print(call.explain(x, y, b, mode="sequential", context=cm.Context(cm.devices()[0
     environment = with_library(PYTHONHASHSEED="7")
     run = [sys.executable, "-c", other]
     output = subprocess.run(run, env=environment, check=True, capture_output=True, text=True).stdout
-    assert f"256 columns a tile; {MEASURED}" in output
+    assert f"256 columns a tile; {REASON}" in output
 
 
 @pytest.mark.parametrize("kind", ["damaged", "foreign", "illegal"])
 def test_odd_entries_count_as_absent(
     kind: str, fresh: cm.Context, rng: np.random.Generator, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    arrays, entries = drawn(rng), []
+    arrays, entries = random_arrays(rng), []
     monkeypatch.setattr(search, "compared", lambda champion, challenger: (1.0, 1.0))
     monkeypatch.setattr(tune, "keep", lambda context, key, box: entries.append((key, box)))
-    tuned(fresh, lambda: reduce_pairs(ASKED, arrays, Options("parallel")))
+    results_of_tune(fresh, lambda: reduce_pairs(CALL, arrays, Options("parallel")))
     ((key, box),) = entries
-    right = boxes.to_json(replace(box, tile=2 * box.tile))
+    good = boxes.to_json(replace(box, tile=2 * box.tile))
     odd = {
-        "damaged": right[:-2],
-        "foreign": right.replace(b"PairBox", b"TileBox"),
+        "damaged": good[:-2],
+        "foreign": good.replace(b"PairBox", b"TileBox"),
         "illegal": boxes.to_json(replace(box, merge_block=64)),
     }[kind]
-    for data in (odd, right):
+    for data in (odd, good):
         measured.remember(b"{}", "launch boxes", *measured.device_of(fresh))
         measured.remember(data, "launch box", *key)
         monkeypatch.setattr(measured, "TABLE", measured.BoxStore())
         context = cm.Context(fresh.device)
-        assert (MEASURED in explained(context, arrays, "parallel")) == (data is right)
+        assert (REASON in explained(context, arrays, "parallel")) == (data is good)
 
 
 def test_wrong_input_raises_before_anything_is_measured(
     fresh: cm.Context, rng: np.random.Generator, nothing: None
 ) -> None:
-    arrays = drawn(rng)
+    arrays = random_arrays(rng)
     with pytest.raises(cm.FormulaError, match="takes a function"):
         cm.tune(arrays)  # type: ignore[arg-type]
     for seconds in (-1.0, float("nan"), "60", True):
         with pytest.raises(cm.ModeError, match="seconds="):
             cm.tune(lambda: None, seconds=seconds)  # type: ignore[arg-type]
     with pytest.raises(cm.ShapeError, match="variable 1"):
-        tuned(fresh, lambda: reduce_pairs(ASKED, {**arrays, Y: arrays[Y][:, :1]}))
+        results_of_tune(fresh, lambda: reduce_pairs(CALL, {**arrays, Y: arrays[Y][:, :1]}))
     with pytest.raises(cm.ShapeError, match="out has shape"):
-        tuned(fresh, lambda: reduce_pairs(ASKED, arrays, Options(out=np.zeros((3, 1), "f4"))))
+        results_of_tune(fresh, lambda: reduce_pairs(CALL, arrays, Options(out=np.zeros((3, 1), "f4"))))
     assert cm.tune(lambda: None) == []
-    assert tuned(fresh, lambda: reduce_pairs(ASKED, {**arrays, X: arrays[X][:0]})) == []
-    close(reduce_pairs(ASKED, arrays, Options(context=fresh)), dense(arrays))
+    assert results_of_tune(fresh, lambda: reduce_pairs(CALL, {**arrays, X: arrays[X][:0]})) == []
+    close(reduce_pairs(CALL, arrays, Options(context=fresh)), dense(arrays))
 
 
 def test_no_time_leaves_everything_as_it_is(fresh: cm.Context, rng: np.random.Generator, nothing: None) -> None:
-    arrays, results = drawn(rng), []
-    assert cm.tune(lambda: results.append(reduce_pairs(ASKED, arrays)), context=fresh, seconds=0) == []
+    arrays, results = random_arrays(rng), []
+    assert cm.tune(lambda: results.append(reduce_pairs(CALL, arrays)), context=fresh, seconds=0) == []
     close(results[0], dense(arrays))
-    assert MEASURED not in explained(fresh, arrays, "auto")
+    assert REASON not in explained(fresh, arrays, "auto")
 
 
 @pytest.mark.drawn
@@ -275,7 +275,7 @@ def test_wrong_candidates_are_left_out(
     wrong: str, fresh: cm.Context, mode: str, rng: np.random.Generator, nothing: None, monkeypatch: pytest.MonkeyPatch,
     caplog: pytest.LogCaptureFixture,
 ) -> None:  # fmt: skip
-    arrays = drawn(rng)
+    arrays = random_arrays(rng)
     tile = tile_of(mode, fresh) // 2
     plain = search.Candidate.values
 
@@ -288,10 +288,10 @@ def test_wrong_candidates_are_left_out(
     if wrong == "local memory":
         monkeypatch.setattr(KernelSpec, "local_bytes", property(lambda spec: 1 << 40))
     with caplog.at_level("INFO", "clmapreduce"):
-        assert tuned(fresh, lambda: reduce_pairs(ASKED, arrays, Options(mode))) == []
+        assert results_of_tune(fresh, lambda: reduce_pairs(CALL, arrays, Options(mode))) == []
     assert ("its results are not those of" in caplog.text) == (wrong == "results")
     assert ("no such kernel" in caplog.text) == (wrong == "build")
-    close(reduce_pairs(ASKED, arrays, Options(mode, fresh)), dense(arrays))
+    close(reduce_pairs(CALL, arrays, Options(mode, fresh)), dense(arrays))
 
 
 def test_every_kernel_is_looked_at_once(
@@ -300,7 +300,7 @@ def test_every_kernel_is_looked_at_once(
     """Whoever calls it: lazy tensors, Genred, solvers; on the arrays of the first call, on the device."""
     problems: list[search.Problem] = []
     monkeypatch.setattr(tune, "search", lambda problem, deadline: problems.append(problem))
-    arrays = drawn(rng, 40, 40)
+    arrays = random_arrays(rng, 40, 40)
     x, y, b = (arrays[v] for v in (X, Y, B))
 
     def work() -> None:
@@ -311,7 +311,7 @@ def test_every_kernel_is_looked_at_once(
         own = (-cm.LazyTensor(x[:, None]).sqdist(cm.LazyTensor(x[None]))).exp()
         own.solve(b, alpha=1.0)
 
-    assert tuned(fresh, work) == []
+    assert results_of_tune(fresh, work) == []
     keys = {measured.key_of(fresh, _static(p), p.layout, p.domain) for p in problems}
     assert 0 < len(problems) == len(keys) <= 3
     assert all(isinstance(a, cm.DeviceArray) and a.context is fresh for p in problems for a in p.call.arrays.values())

@@ -169,15 +169,15 @@ def partials(case: Case) -> Shape:
         argument = dressed(case, x)
         how = case.how()
         case.note(f"cm.Partials({name!r})(x, mode={how['mode']!r}).prefix")
-        stored = kept_by(argument, **how)
-        every = on_host(stored.prefix(mode=how["mode"]))
-        assert len(stored) == x.size and every.shape == (x.size + 1,)
+        sums = kept_by(argument, **how)
+        every = on_host(sums.prefix(mode=how["mode"]))
+        assert len(sums) == x.size and every.shape == (x.size + 1,)
         if not name.startswith("arg"):
             assert_same(every[0], identity_of(name, dtype))
         prefixes_of(name, x, every[1:])
         ends = case.rng.integers(0 if not name.startswith("arg") else min(1, x.size), x.size + 1, case.one([(), (1,), (33,), (5, 7)]))
         ends = ends.astype(case.one(["i8", "i4", "u2"]))
-        assert_same(on_host(stored.prefix(ends, mode=how["mode"])), every[ends.astype("i8") & 0xFFFF if ends.dtype == "u2" else ends])
+        assert_same(on_host(sums.prefix(ends, mode=how["mode"])), every[ends.astype("i8") & 0xFFFF if ends.dtype == "u2" else ends])
 
     return run
 

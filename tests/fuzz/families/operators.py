@@ -61,8 +61,8 @@ def _walk(case: Case, operator: Any, x: Any, prefixes: Callable[[Any], Any], des
         return assert_same(result, np.array([prefixes(x[part])[-1] for part in slices(offsets)], x.dtype))
     every = prefixes(x)
     if form == "partials":
-        stored = cm.Partials(operator)(argument, **how)
-        return assert_same(on_host(stored.prefix(mode=how["mode"])), every)
+        sums = cm.Partials(operator)(argument, **how)
+        return assert_same(on_host(sums.prefix(mode=how["mode"])), every)
     primitive: Any = cm.Reduce(operator) if form == "reduce" else cm.Scan(operator, exclusive=form == "exclusive")
     (result,) = results(case, lambda **k: primitive(argument, **k), [argument], how)
     return assert_same(result, every[-1] if form == "reduce" else every[:-1] if form == "exclusive" else every[1:])

@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 from matrices import anywhere, near
 from primitives import Case, queued_ms
-from report import LIMIT, head, raced, read_ceiling, row, title
+from report import LIMIT, head, read_ceiling, row, time_case, title
 
 import clmapreduce as cm
 
@@ -129,7 +129,7 @@ def main() -> None:
                 continue
             error = case.check()
             if cpu:
-                seconds, peers = raced(case, context, options.rounds)
+                seconds, peers = time_case(case, context, options.rounds)
                 _, label, numpy_time = peers["NumPy"]
                 rate = f"{case.nbytes / seconds / 1e9:.1f} GB/s"
                 row(case.name, f"{1e3 * seconds:.1f} ms", rate, numpy_time, label, error)

@@ -28,7 +28,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from pairwise import ROWS_CHECKED, Contender, Ours, milliseconds, peer_of, race, ratio, squared
+from pairwise import ROWS_CHECKED, Contender, Ours, milliseconds, peer_of, race, ratio, squares
 from primitives import device_ms
 
 import clmapreduce as cm
@@ -36,7 +36,7 @@ import clmapreduce as cm
 NEIGHBOURS = 10
 SHARE = 8
 """The part of the dense sum's rows that takes turns on CPUs."""
-BALANCED = 1.3
+BALANCE = 1.3
 """How many times slower than uniform clusters uneven ones may be."""
 
 
@@ -76,14 +76,14 @@ class Task:
 
 def kernel_sum(front: Any, x: Any, y: Any, b: Any, ranges: Any, **more: Any) -> Any:
     """Σ exp(−‖x − y‖²) b."""
-    terms = (-squared(front.Vi(x), front.Vj(y))).exp() * front.Vj(b)
+    terms = (-squares(front.Vi(x), front.Vj(y))).exp() * front.Vj(b)
     terms.ranges = ranges
     return terms.sum(dim=1, **more)
 
 
 def nearest(front: Any, x: Any, y: Any, b: Any, ranges: Any, **more: Any) -> Any:
     """The places of the nearest points."""
-    distance = squared(front.Vi(x), front.Vj(y))
+    distance = squares(front.Vi(x), front.Vj(y))
     distance.ranges = ranges
     return distance.argKmin(NEIGHBOURS, dim=1, **more)
 
@@ -97,7 +97,7 @@ def worst_sum(mask: Mask, b: Any, result: Any) -> float:
     x, weights, worst = mask.points.astype(float), b.astype(float), 0.0
     for row in random_values_of(mask):
         columns = mask.columns(row)
-        terms = np.exp(-squared(x[row], x[columns])) * weights[columns, 0]
+        terms = np.exp(-squares(x[row], x[columns])) * weights[columns, 0]
         if len(columns):
             worst = max(worst, float(abs(result[row, 0] - terms.sum()) / terms.sum()))
     return worst
@@ -107,8 +107,8 @@ def worst_neighbour(mask: Mask, b: Any, result: Any) -> float:
     x, worst = mask.points.astype(float), 0.0
     for row in random_values_of(mask):
         columns = mask.columns(row)
-        expected = np.sort(squared(x[row], x[columns]))[:NEIGHBOURS]
-        actual = squared(x[row], x[result[row, : len(expected)].astype(int)])
+        expected = np.sort(squares(x[row], x[columns]))[:NEIGHBOURS]
+        actual = squares(x[row], x[result[row, : len(expected)].astype(int)])
         assert np.isin(result[row, : len(expected)], columns).all()
         worst = max([worst, *(abs(actual - expected) / np.maximum(expected, 1e-9))])
     return worst
@@ -172,13 +172,13 @@ def rows(on_gpu: bool, shrink: int) -> list[Row]:
     return [
         *(Row(f"uniform {count}, {d:.1%}", uniform(n, count, d), bar) for d in (0.005, 0.04, 0.5)),
         Row(f"uniform {few}, 4.0%", uniform(n, few, 0.04)),
-        Row(f"power law {count}, 4.0%", power_law(n, count, 0.04), bar and bar / BALANCED),
+        Row(f"power law {count}, 4.0%", power_law(n, count, 0.04), bar and bar / BALANCE),
         *(Row(f"cube {side**3}", cube(n, side), None, times, True) for side in sides),
         Row(name, uniform(fewer, few, 0.25, 50), None, None, True, NEAREST),
     ]
 
 
-def placed(peer: Any, ranges: cm.Ranges) -> Any:
+def ranges_for(peer: Any, ranges: cm.Ranges) -> Any:
     """KeOps' six arrays, where the peer wants them."""
     return tuple(peer.array(array.astype(np.int32)) for array in ranges.arrays())
 
@@ -188,7 +188,7 @@ class Bench:
     """Our contexts and the peer. dense: pairs per second of the dense reduction, by task and how many points it has."""
 
     ours: Ours
-    profiled: Ours | None
+    profiler: Ours | None
     peer: Any
     rounds: int
     dense: dict[tuple[Task, int], float]
@@ -206,10 +206,10 @@ class Bench:
     ) -> tuple[float, Contender]:
         """(by device time where it is known, else by wall time; our contender after the race)."""
         us = Contender(self.ours, self.bound(task, self.ours, points, b, ranges))
-        race([us, *others], self.rounds, calls=1 if self.profiled is None else 2)
-        if self.profiled is None:
+        race([us, *others], self.rounds, calls=1 if self.profiler is None else 2)
+        if self.profiler is None:
             return statistics.median(us.wall), us
-        return device_ms(self.bound(task, self.profiled, points, b, ranges), self.profiled.context, 5) / 1e3, us
+        return device_ms(self.bound(task, self.profiler, points, b, ranges), self.profiler.context, 5) / 1e3, us
 
     def share(self, task: Task, mask: Mask, seconds: float, us: Contender, dense: Contender | None) -> float:
         """Our pair rate over the dense reduction's."""
@@ -233,12 +233,12 @@ class Bench:
         others, complaint = (), ""
         if self.peer is not None and row.peer:
             try:
-                call = self.bound(task, self.peer, mask.points, b, placed(self.peer, ranges))
+                call = self.bound(task, self.peer, mask.points, b, ranges_for(self.peer, ranges))
                 others = (Contender(self.peer, call),)
             except Exception as error:  # a peer that cannot do it loses its cell, not the run
                 complaint = f"failed: {type(error).__name__}"
         dense = None
-        if self.profiled is None:
+        if self.profiler is None:
             dense = Contender(self.ours, self.bound(task, self.ours, mask.points, b, None, SHARE))
         seconds, us = self.seconds(task, mask.points, b, ranges, others if dense is None else (*others, dense))
         mask_time, plan = self.plan(task, mask, b)
@@ -293,8 +293,8 @@ def main() -> None:
     command = " ".join(["python", Path(sys.argv[0]).name, *sys.argv[1:]])
     print(f"{device}\n{datetime.date.today()}, {command}, NumPy {np.__version__}\n")
     peer = None if options.alone else peer_of(device)
-    profiled = Ours(cm.Context(device, profile=True)) if on_gpu else None
-    bench = Bench(Ours(cm.Context(device)), profiled, peer, options.rounds, {})
+    profiler = Ours(cm.Context(device, profile=True)) if on_gpu else None
+    bench = Bench(Ours(cm.Context(device)), profiler, peer, options.rounds, {})
     columns = [
         "what",
         "points",

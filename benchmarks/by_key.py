@@ -17,12 +17,12 @@ import numpy as np
 from geometries import Line, offsets_of, worst
 from peers.cuda import Cub, try_peer
 from primitives import Case, queued_ms
-from report import LIMIT, copy_ceiling, error_column, head, peer, raced, row, times, verdict
+from report import LIMIT, copy_ceiling, error_column, head, peer, row, time_case, times, verdict
 
 import clmapreduce as cm
 
 CPU_ROWS = ("1 to 8", "all of 10", "1 to 20", "1 to 200", "1 to 2000")
-CPU_BARRED = ("all of 10", "1 to 20")
+WITH_CPU_BAR = ("all of 10", "1 to 20")
 CPU_BARS = {"NumPy": 5, "pandas": 15}
 GPU_ROWS = (
     "all of 1", "1 to 8", "all of 8", "1 to 20", "all of 32", "1 to 200", "1 to 2000", "1 to 2·10⁵", "1 to 2·10⁶",
@@ -93,10 +93,10 @@ def cpu_table(names: list[str], line: Line, context: cm.Context, rounds: int) ->
             peers["pandas"] = groupby
         case = Case(name, case_runs.call("host"), case_runs.nbytes, peers, case_runs.error, LIMIT)
         error = case.check()
-        seconds, results = raced(case, context, rounds)
+        seconds, results = time_case(case, context, rounds)
         bars = [verdict(f"{who} ≥ {CPU_BARS[who]}", ratio >= CPU_BARS[who]) for who, (ratio, *_) in results.items()]
         cells = [cell for who in CPU_BARS for cell in reversed(results.get(who, ("", "", ""))[1:])]
-        label = ", ".join(bars) if name in CPU_BARRED else ""
+        label = ", ".join(bars) if name in WITH_CPU_BAR else ""
         row(name, f"{case_runs.runs:,}", f"{1e3 * seconds:.2f} ms", *cells, label, error)
 
 

@@ -67,7 +67,7 @@ def lines(n: int, context: cm.Context) -> list[Row]:
     total, squares = x.sum(dtype=np.float64), float(np.dot(x.astype(np.float64), x))
     b = np.float64(BASE)
     powers = 2 * b * (1 - b**n) / (1 - b) + n
-    projected = y * (float(np.dot(x.astype(np.float64), y)) / float(np.dot(y.astype(np.float64), y)))
+    projection = y * (float(np.dot(x.astype(np.float64), y)) / float(np.dot(y.astype(np.float64), y)))
     soft = np.exp(x - x.max(), dtype=np.float64)
     soft /= soft.sum()
 
@@ -81,7 +81,7 @@ def lines(n: int, context: cm.Context) -> list[Row]:
         Row("sums of x and of x*x", lambda: MOMENTS(dx), 4 * n, off(MOMENTS(dx)[1], squares)),
         Row("sum of 2 bᵏ + 1 (no input)", lambda: POWERS(base, n), 4 * n, off(POWERS(base, n), powers)),
         Row("softmax", lambda: SOFTMAX(dx, out=out), 16 * n, off(SOFTMAX(dx), soft)),
-        Row("projection", lambda: project(dx, dy, out=out), 16 * n, off(project(dx, dy), projected)),
+        Row("projection", lambda: project(dx, dy, out=out), 16 * n, off(project(dx, dy), projection)),
     ]
 
 

@@ -48,7 +48,7 @@ class Formula:
     exact: Callable[[Any, Any], Any]
 
 
-def squared(x: Any, y: Any) -> Any:
+def squares(x: Any, y: Any) -> Any:
     return ((x - y) ** 2).sum(-1)
 
 
@@ -66,19 +66,19 @@ def cosines(x: Any, y: Any) -> Any:
 
 
 FORMULAS = {
-    "exp(−‖x−y‖²)": Formula(lambda x, y, s: (-squared(x, y)).exp(), lambda x, y: np.exp(-squared(x, y))),
-    "exp(−‖x−y‖)": Formula(lambda x, y, s: (-squared(x, y).sqrt()).exp(), lambda x, y: np.exp(-np.sqrt(squared(x, y)))),
-    "1/(1+‖x−y‖²)": Formula(lambda x, y, s: 1 / (1 + squared(x, y)), lambda x, y: 1 / (1 + squared(x, y))),
+    "exp(−‖x−y‖²)": Formula(lambda x, y, s: (-squares(x, y)).exp(), lambda x, y: np.exp(-squares(x, y))),
+    "exp(−‖x−y‖)": Formula(lambda x, y, s: (-squares(x, y).sqrt()).exp(), lambda x, y: np.exp(-np.sqrt(squares(x, y)))),
+    "1/(1+‖x−y‖²)": Formula(lambda x, y, s: 1 / (1 + squares(x, y)), lambda x, y: 1 / (1 + squares(x, y))),
     "exp(x·y)": Formula(lambda x, y, s: (x | y).exp(), lambda x, y: np.exp(dots(x, y))),
     "(x·y) exp(−‖x−y‖²)": Formula(
-        lambda x, y, s: (x | y) * (-squared(x, y)).exp(), lambda x, y: dots(x, y) * np.exp(-squared(x, y))
+        lambda x, y, s: (x | y) * (-squares(x, y)).exp(), lambda x, y: dots(x, y) * np.exp(-squares(x, y))
     ),
     "exp(−‖x−y‖₁)": Formula(
         lambda x, y, s: (-(x - y).abs().sum(-1)).exp(), lambda x, y: np.exp(-np.abs(x - y).sum(-1))
     ),
     "exp(−‖(x−y)/s‖²)": Formula(
         lambda x, y, s: (-(((x - y) / s) ** 2).sum(-1)).exp(),
-        lambda x, y: np.exp(-squared(x / scales(x), y / scales(x))),
+        lambda x, y: np.exp(-squares(x / scales(x), y / scales(x))),
     ),
     "exp(cos(x, y))": Formula(
         lambda x, y, s: (x.normalize() | y.normalize()).exp(), lambda x, y: np.exp(cosines(x, y))
@@ -127,7 +127,7 @@ class Row:
             return front.grid(self.lazy(front, x, y, s), self.backend) @ b
         if self.reduction == "cosines":
             return (-(front.Vi(x).normalize() | front.Vj(y).normalize())).argKmin(NEIGHBOURS, dim=1)
-        distances = squared(front.Vi(x), front.Vj(y))
+        distances = squares(front.Vi(x), front.Vj(y))
         if self.reduction == "logsumexp":
             return (-distances).logsumexp(dim=1)
         return distances.argmin(dim=1) if self.reduction == "argmin" else distances.argKmin(NEIGHBOURS, dim=1)
@@ -257,7 +257,7 @@ def row_errors(row: Row, i: int, x: Any, y: Any, b: Any, results: list[Any]) -> 
             terms = (kernel[:, None] * b) * -2 * (x - y)
             exact, magnitude = np.append(exact, terms.sum(0)), np.append(magnitude, np.abs(terms).sum(0))
         return [float((np.abs(result - exact) / magnitude).max()) for result in results]
-    distances = squared(x, y) if row.reduction != "cosines" else 1 - cosines(x, y)
+    distances = squares(x, y) if row.reduction != "cosines" else 1 - cosines(x, y)
     if row.reduction == "logsumexp":
         return [float(np.abs(result - np.log(np.exp(-distances).sum())).max()) for result in results]
     count = results[0].size
@@ -301,7 +301,7 @@ def race(contenders: list[Contender], rounds: int, calls: int = 1) -> None:
             break
 
 
-def tell(row: Row, ours: Ours, peer: Any, profiled: Ours | None, rounds: int) -> str:
+def tell(row: Row, ours: Ours, peer: Any, profiler: Ours | None, rounds: int) -> str:
     """The row's line."""
     arrays = row.arrays()
     us = Contender(ours, call_of(row, ours, arrays))
@@ -311,11 +311,11 @@ def tell(row: Row, ours: Ours, peer: Any, profiled: Ours | None, rounds: int) ->
             contenders.append(Contender(peer, call_of(row, peer, arrays)))
         except Exception as error:  # a peer that cannot do it loses its cell, not the run
             complaint = f"failed: {type(error).__name__}"
-    race(contenders, rounds, calls=1 if profiled is None else 2)
+    race(contenders, rounds, calls=1 if profiler is None else 2)
     errors = worst_errors(row, arrays, [contender.result for contender in contenders])
     device = None
-    if profiled is not None:
-        device = device_ms(call_of(row, profiled, arrays), profiled.context, 5) / 1e3
+    if profiler is not None:
+        device = device_ms(call_of(row, profiler, arrays), profiler.context, 5) / 1e3
     theirs, wall, events = None, None, None
     for them in contenders[1:]:
         theirs = statistics.median(them.wall)
@@ -331,8 +331,8 @@ def tell(row: Row, ours: Ours, peer: Any, profiled: Ours | None, rounds: int) ->
 
 
 def call_of(row: Row, front: Any, arrays: tuple[Any, Any, Any]) -> Callable[[], Any]:
-    placed = tuple(front.array(array) for array in (*arrays, scales(arrays[0]).astype(row.dtype)))
-    return lambda: row.call(front, *placed)
+    arrays_there = tuple(front.array(array) for array in (*arrays, scales(arrays[0]).astype(row.dtype)))
+    return lambda: row.call(front, *arrays_there)
 
 
 def milliseconds(seconds: float | None) -> str:
@@ -377,7 +377,7 @@ def main() -> None:
     if peer is not None:
         print(f"peer: {peer.name}\n")
     ours = Ours(cm.Context(device))
-    profiled = Ours(cm.Context(device, profile=True)) if on_gpu else None
+    profiler = Ours(cm.Context(device, profile=True)) if on_gpu else None
     print("| what | M × N | ours | on the device | Gpair/s | KeOps | × | × by events | bar | error | KeOps' | first |")
     print("|---|---|---|---|---|---|---|---|---|---|---|---|")
     for row in gpu_rows() if on_gpu else cpu_rows():
@@ -386,7 +386,7 @@ def main() -> None:
         if options.shrink > 1:  # bars are for full sizes
             rows, columns = (-(-n // options.shrink) for n in (row.rows, row.columns))
             row = replace(row, rows=rows, columns=columns, bar=None)
-        print(tell(row, ours, peer, profiled, options.rounds), flush=True)
+        print(tell(row, ours, peer, profiler, options.rounds), flush=True)
 
 
 if __name__ == "__main__":

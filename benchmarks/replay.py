@@ -91,14 +91,14 @@ class Chain:
 
 
 def measure(
-    chain: Chain, ways: Mapping[str, Callable[[int, cl.Event | None], object]], repeats: int, gated: bool
+    chain: Chain, ways: Mapping[str, Callable[[int, cl.Event | None], object]], repeats: int, with_gate: bool
 ) -> str:
     """The row of one chain."""
     times: dict[str, list[float]] = {name: [] for name in ways}
     for at in range(repeats):
         for name, submit in ways.items():
             chain.queue.finish()
-            gate = chain.hold(at % SETS) if gated else None
+            gate = chain.hold(at % SETS) if with_gate else None
             begin = time.perf_counter_ns()
             result = submit(at % SETS, gate)
             times[name].append((time.perf_counter_ns() - begin) / 1e3)

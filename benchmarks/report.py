@@ -52,7 +52,7 @@ def times(theirs: float | None, ours: float) -> str:
     return "" if theirs is None else f"{theirs / ours:.2f}"
 
 
-def raced(case: Case, context: cm.Context, rounds: int) -> tuple[float, dict[str, tuple[float, str, str]]]:
+def time_case(case: Case, context: cm.Context, rounds: int) -> tuple[float, dict[str, tuple[float, str, str]]]:
     """(our seconds, {peer: (ratio, the ratio as a cell, its time as a cell)}) of a CPU row."""
     seconds, peers, quiet = race(case, context, rounds)
     note = "" if quiet else " (cores were shared)"

@@ -23,7 +23,7 @@ import numpy as np
 from geometries import GEOMETRIES, Line, offsets_of, worst
 from peers.cuda import Cub, try_peer
 from primitives import Case, queued_ms
-from report import LIMIT, error_column, first_call_ms, head, peer, raced, read_ceiling, row, times, title, verdict
+from report import LIMIT, error_column, first_call_ms, head, peer, read_ceiling, row, time_case, times, title, verdict
 
 import clmapreduce as cm
 
@@ -69,7 +69,7 @@ def cpu_table(names: list[str], line: Line, context: cm.Context, rounds: int) ->
         peers = {"reduceat": lambda begins=begins: np.add.reduceat(line.x, begins)}
         case = Case(name, runs.plan_call, runs.nbytes, peers, runs.error, LIMIT)
         error = case.check()
-        seconds, results = raced(case, context, rounds)
+        seconds, results = time_case(case, context, rounds)
         ratio, label, theirs = results["reduceat"]
         bar = CPU_BARS.get(name)
         row(

@@ -24,7 +24,7 @@ from geometries import worst
 from matrices import MATRICES, Csr
 from peers.cuda import CuSparse, try_peer
 from primitives import Case, queued_ms
-from report import LIMIT, error_column, first_call_ms, head, peer, raced, read_ceiling, row, times, title, verdict
+from report import LIMIT, error_column, first_call_ms, head, peer, read_ceiling, row, time_case, times, title, verdict
 
 import clmapreduce as cm
 
@@ -65,7 +65,7 @@ def cpu_table(names: list[str], size: int, vectors: int, context: cm.Context, ro
         peers = {"SciPy": lambda theirs=theirs, x=csr.x: theirs @ x}
         case = Case(name, product.plan_call, csr.nbytes, peers, product.error, LIMIT)
         error = case.check()
-        seconds, results = raced(case, context, rounds)
+        seconds, results = time_case(case, context, rounds)
         ratio, label, scipy_time = results["SciPy"]
         row(
             name, f"{csr.rows:,}", f"{csr.values.size:,}", f"{1e3 * seconds:.2f} ms",

@@ -30,7 +30,7 @@ def local_matrices(points: np.ndarray, corners: np.ndarray) -> tuple[np.ndarray,
     return edges @ edges.transpose(0, 2, 1) / (4 * area[:, None, None]), area
 
 
-def assembled(rows: np.ndarray, columns: np.ndarray, data: np.ndarray, size: int) -> cm.SpmvPlan:
+def assemble(rows: np.ndarray, columns: np.ndarray, data: np.ndarray, size: int) -> cm.SpmvPlan:
     """The matrix of entries that overlap: sorted by place, those of one place are a run of keys."""
     order = np.lexsort((columns, rows))
     places, entries = cm.reduce_by_key(rows[order] * size + columns[order], data[order].astype(np.float32))
@@ -59,7 +59,7 @@ def main(device: str | cm.Device | None = None, picture: str | None = None) -> N
 
     with cm.Context(device) as context:
         data = stiffness.reshape(-1)[both_inner]
-        matrix = assembled(number[rows[both_inner]], number[columns[both_inner]], data, int(inner.sum()))
+        matrix = assemble(number[rows[both_inner]], number[columns[both_inner]], data, int(inner.sum()))
         r = p = cm.array(load[inner].astype(np.float32))
         x = cm.array(np.zeros(r.size, np.float32))
         norm = cm.Reduce("sum")(cm.Map("r * r")(r))

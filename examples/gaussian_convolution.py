@@ -35,8 +35,8 @@ def main(device: str | cm.Device | None = None, picture: str | None = None) -> N
         print(f"{context.device}\n{len(x):,} × {len(y):,} pairs, densities up to {result.max():.1f}")
 
     some = rng.choice(len(x), 50)
-    squared = ((x[some, None].astype(np.float64) - y) ** 2).sum(-1)
-    exact = np.exp(-squared / (2 * WIDTH**2)) @ weights
+    squares = ((x[some, None].astype(np.float64) - y) ** 2).sum(-1)
+    exact = np.exp(-squares / (2 * WIDTH**2)) @ weights
     assert np.all(np.abs(result[some] - exact) <= 1e-5 * exact + 1e-6)
 
     if picture and find_spec("matplotlib"):

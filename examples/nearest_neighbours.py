@@ -36,9 +36,9 @@ def main(device: str | cm.Device | None = None, picture: str | None = None) -> N
     assert accuracy > 0.95
 
     some = rng.choice(len(queries), 50)
-    squared = ((queries[some, None].astype(np.float64) - points) ** 2).sum(-1)
-    nearest = np.sort(squared, 1)[:, :K]
-    assert np.allclose(np.take_along_axis(squared, result[some], 1), nearest, rtol=1e-4, atol=1e-9)
+    squares = ((queries[some, None].astype(np.float64) - points) ** 2).sum(-1)
+    nearest = np.sort(squares, 1)[:, :K]
+    assert np.allclose(np.take_along_axis(squares, result[some], 1), nearest, rtol=1e-4, atol=1e-9)
 
     if picture and find_spec("matplotlib"):
         from matplotlib.figure import Figure

@@ -40,8 +40,8 @@ def main(device: str | cm.Device | None = None, picture: str | None = None) -> N
     print(f"{context.device}\ncost {(f.mean() + g.mean()):.4f}, mean error of the masses that leave {off:.0e}")
     assert off < 0.02
 
-    squared = ((x[:50, None].astype(np.float64) - y) ** 2).sum(-1) / 2
-    weights = np.exp((f[:50].astype(np.float64) + g.T - squared) / BLUR**2)
+    costs = ((x[:50, None].astype(np.float64) - y) ** 2).sum(-1) / 2
+    weights = np.exp((f[:50].astype(np.float64) + g.T - costs) / BLUR**2)
     assert np.abs(image[:50] - weights @ y / weights.sum(1, keepdims=True)).max() < 1e-3
 
     if picture and find_spec("matplotlib"):

@@ -14,7 +14,7 @@ import numpy as np
 
 import clmapreduce as cm
 
-POINTS, CELL, BLUR, NEGLIGIBLE, RELAXED = 8_000, 0.03, 0.02, 1e-4, 1.7
+POINTS, CELL, BLUR, NEGLIGIBLE, RELAXATION = 8_000, 0.03, 0.02, 1e-4, 1.7
 BLURS = [0.7**step for step in range(10)] + [CELL] * 30 + [BLUR] * 40
 
 
@@ -47,7 +47,7 @@ def sinkhorn(x, a, y, b, g, blurs, ranges=None):
     """Potentials f (M, 1), g (N, 1) after these blurs, from g on, for weights a (M, 1) at x and b (N, 1) at y."""
     f, before = 0, None
     for blur in blurs:
-        step, before = RELAXED if blur == before else 1, blur
+        step, before = RELAXATION if blur == before else 1, blur
         f = f + step * (softmin(blur**2, x, y, b, g, ranges) - f)
         g = g + step * (softmin(blur**2, y, x, a, f, ranges and ranges.T) - g)
     return f, g
@@ -89,8 +89,8 @@ def main(device: str | cm.Device | None = None, points: int | str = POINTS, pict
     print(f"error of the cost {wrong:.1e}, of the potentials at most {off:.2f} ε")
     assert wrong < 1e-4 and off < 0.2
 
-    squared = ((y[:50, None].astype(np.float64) - x) ** 2).sum(-1)
-    sums = (a[:, 0] * np.exp((dense_f[:, 0] + dense_g[:50].astype(np.float64) - squared / 2) / BLUR**2)).sum(1)
+    squares = ((y[:50, None].astype(np.float64) - x) ** 2).sum(-1)
+    sums = (a[:, 0] * np.exp((dense_f[:, 0] + dense_g[:50].astype(np.float64) - squares / 2) / BLUR**2)).sum(1)
     assert np.abs(sums - 1).max() < 1e-2
 
     if picture and find_spec("matplotlib"):

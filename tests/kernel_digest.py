@@ -71,7 +71,7 @@ def calls(facts: Facts, mode: ComputeMode) -> Iterator[tuple[str, Plan]]:
     yield from chosen_plans(facts, mode)
 
 
-def loosened(text: str) -> str:
+def loosen(text: str) -> str:
     """A kernel's text without comments and white space."""
     text = re.sub(r"/\*.*?\*/", "", text, flags=re.S)
     text = re.sub(r"//[^\n]*", "", text)
@@ -81,7 +81,7 @@ def loosened(text: str) -> str:
 def line_of(stage: Stage, loose: bool) -> str:
     """What is compared of one launch."""
     text = source_of(stage)
-    digest = hashlib.sha256("\0".join([loosened(text) if loose else text, *stage.spec.options]).encode())
+    digest = hashlib.sha256("\0".join([loosen(text) if loose else text, *stage.spec.options]).encode())
     arguments = " ".join(a if isinstance(a, str) else f"{a[0]}:{a[1]}" for a in stage.arguments)
     return f"{digest.hexdigest()[:20]} {stage.groups} {stage.group_size} {arguments}"
 

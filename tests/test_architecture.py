@@ -215,9 +215,9 @@ def test_rule_5_one_file_talks_to_drivers() -> None:
 
 
 def test_rule_5_kernel_names_carry_the_prefix() -> None:
-    declared = re.compile(r"kernel_head\(\s*[\"']([^\"']+)|__kernel\b[^{}]*?\bvoid\s+(\w+)\s*\(")
+    head = re.compile(r"kernel_head\(\s*[\"']([^\"']+)|__kernel\b[^{}]*?\bvoid\s+(\w+)\s*\(")
     for name, text in templates().items():
-        kernels = ["".join(match) for match in declared.findall(without_comments(text))]
+        kernels = ["".join(match) for match in head.findall(without_comments(text))]
         assert all(kernel.startswith("cmr_") for kernel in kernels), f"{name}: {kernels}"
         assert len(kernels) == name.startswith("kernel/"), f"{name} declares {kernels}; kernel/ files declare one each"
 
@@ -235,15 +235,15 @@ def test_rule_7_makers_of_drivers_are_named_in_two_places() -> None:
     assert places == homes
 
 
-def reached(start: str, imports: dict[str, set[str]]) -> set[str]:
+def files_from(start: str, imports: dict[str, set[str]]) -> set[str]:
     """All modules that one imports, directly or through others."""
-    visited: set[str] = set()
+    seen_files: set[str] = set()
     ahead = [start]
     while ahead:
-        for module in imports[ahead.pop()] - visited:
-            visited.add(module)
+        for module in imports[ahead.pop()] - seen_files:
+            seen_files.add(module)
             ahead.append(module)
-    return visited
+    return seen_files
 
 
 def test_rule_8_no_files_import_each_other() -> None:
@@ -258,7 +258,7 @@ def test_rule_8_no_files_import_each_other() -> None:
         names = imported_modules(path)
         parts = {module.rpartition(".")[0] for module in names} | names
         imports[name] = (parts & modules.keys()) - {name}
-    everything = {name: reached(name, imports) for name in modules}
+    everything = {name: files_from(name, imports) for name in modules}
     circular = {name for name, others in everything.items() if name in others}
     assert not circular, f"these import each other, imports for types and inside functions counted: {sorted(circular)}"
 

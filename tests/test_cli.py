@@ -28,8 +28,8 @@ def test_devices_lists_every_device_and_stars_the_default(capsys: pytest.Capture
     assert cli.main(["devices"]) == 0
     text = capsys.readouterr().out
     assert all(device.name in text for device in cm.devices())
-    (starred,) = [line for line in text.splitlines() if line.startswith("* ") and "default" not in line]
-    assert cm.select_device().name in starred
+    (line,) = [line for line in text.splitlines() if line.startswith("* ") and "default" not in line]
+    assert cm.select_device().name in line
 
 
 def test_doctor_finds_every_device_right(capsys: pytest.CaptureFixture[str]) -> None:
@@ -126,9 +126,9 @@ def test_the_pictures_errors_stay_within_truncation_and_rounding() -> None:
     for terms, row in zip(demo.PICTURE_TERMS, errors, strict=True):
         for x, error in zip(demo.POINTS, row, strict=True):
             largest = math.exp(max(x, 0.0)) / math.exp(x)
-            truncated = abs(x) ** terms / math.factorial(terms) * largest
+            truncation = abs(x) ** terms / math.factorial(terms) * largest
             rounding = terms * float(np.finfo(dtype).eps) * math.exp(abs(x)) / math.exp(x)
-            assert error <= truncated + rounding, (x, terms)
+            assert error <= truncation + rounding, (x, terms)
 
 
 def test_bench_outside_a_checkout_says_how_to_get_it(

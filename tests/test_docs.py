@@ -53,8 +53,8 @@ def test_pasted_blocks_are_what_make_docs_would_paste(page: Path, context: cm.Co
 
 def test_every_snippet_that_explains_is_shown() -> None:
     names = re.findall(r"<!-- explain: (\w+) -->", "".join(page.read_text(encoding="utf-8") for page in WITH_OUTPUT))
-    defined = re.findall(r"^def (\w+)\(\) -> str:", (ROOT / "docs" / "snippets.py").read_text(encoding="utf-8"), re.M)
-    assert names and sorted(names) == sorted(defined)
+    functions = re.findall(r"^def (\w+)\(\) -> str:", (ROOT / "docs" / "snippets.py").read_text(encoding="utf-8"), re.M)
+    assert names and sorted(names) == sorted(functions)
 
 
 @pytest.mark.parametrize(

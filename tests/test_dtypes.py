@@ -105,10 +105,10 @@ def test_dtypes_that_no_kernel_holds_are_refused_by_name(dtype: Any) -> None:
 
 @pytest.mark.parametrize("dtype", [">f4", ">i8", ">c16", [("a", ">f4"), ("b", "?")], "<f4", "?"], ids=str)
 def test_supported_dtypes_come_back_in_native_byte_order(dtype: Any) -> None:
-    swapped = np.dtype(dtype)
-    native = check_supported(swapped, "the input")
+    other_order = np.dtype(dtype)
+    native = check_supported(other_order, "the input")
     assert native.isnative
-    assert native == swapped.newbyteorder("=")
+    assert native == other_order.newbyteorder("=")
 
 
 # --------------------------------------------------------------------------------------------------------- constants
@@ -289,8 +289,8 @@ def test_array_fields_are_aligned_as_their_elements() -> None:
     assert [layout.fields[name][1] for name in layout.names] == [0, 4, 32, 64]
     assert layout.itemsize == 80 and layout["m"].shape == (2, 2)
     assert is_aligned(layout) and aligned(layout) is layout
-    unaligned = np.dtype([("flag", "u1"), ("m", "f4", (2, 2))])
-    assert not is_aligned(unaligned) and aligned(unaligned) == record({"flag": unaligned["flag"], "m": unaligned["m"]})
+    compact = np.dtype([("flag", "u1"), ("m", "f4", (2, 2))])
+    assert not is_aligned(compact) and aligned(compact) == record({"flag": compact["flag"], "m": compact["m"]})
     assert not is_aligned(np.dtype([("count", "i4"), ("z", "c8", 2)], align=True)), "NumPy aligns to a part only"
 
 

@@ -17,7 +17,7 @@ BARNES_HUT = SimpleNamespace(**runpy.run_path(str(EXAMPLES / "barnes_hut.py")))
 SINKHORN = SimpleNamespace(**runpy.run_path(str(EXAMPLES / "sinkhorn_multiscale.py")))
 
 
-def expanded(ranges: cm.Ranges, shape: tuple[int, int]) -> np.ndarray:
+def mask_of_ranges(ranges: cm.Ranges, shape: tuple[int, int]) -> np.ndarray:
     """The pairs of a mask, as booleans."""
     rows, ends, intervals, *_ = ranges.arrays()
     mask = np.zeros(shape, bool)
@@ -43,8 +43,8 @@ def test_each_cluster_pulls_once_by_its_points_or_its_centroid(
     rows, centroids, weights = cm.cluster.cluster_ranges_centroids(x, lab, masses[:, 0])
     near, far = BARNES_HUT.masks(rows, centroids, cells * BARNES_HUT.CELL)
     expected = np.array([[np.hypot(*(a - b)) < cells * BARNES_HUT.CELL for b in centroids] for a in centroids])
-    assert_same(expanded(near, (len(x), len(x))), expected[np.ix_(lab, lab)])
-    assert_same(expanded(far, (len(x), len(rows))), ~expected[lab])
+    assert_same(mask_of_ranges(near, (len(x), len(x))), expected[np.ix_(lab, lab)])
+    assert_same(mask_of_ranges(far, (len(x), len(rows))), ~expected[lab])
 
     with context:
         result = BARNES_HUT.pull(x, x, masses, near)
@@ -68,6 +68,6 @@ def test_what_the_coarse_potentials_leave_out_is_negligible(context: cm.Context,
         dense_g = -eps * np.log((source.weights * np.exp((dense_f - cost) / eps)).sum(0))[:, None]
     plan = np.exp((dense_f + dense_g.T - cost) / eps) / cost.size
     assert abs(plan.sum() - 1) < 1e-6
-    assert plan[~expanded(ranges, plan.shape)].sum() < 1e-5
+    assert plan[~mask_of_ranges(ranges, plan.shape)].sum() < 1e-5
     exact = dense_f.mean() + dense_g.mean()
     assert abs(f.mean(dtype=np.float64) + g.mean(dtype=np.float64) - exact) < 1e-3 * exact

@@ -290,22 +290,22 @@ def test_dtypes_of_named_series(context: cm.Context) -> None:
 
 
 def test_a_vector_of_points_is_one_launch(context: cm.Context, mode: str, rng: np.random.Generator) -> None:
-    with cm.Context(context.device, profile=True) as watched:
-        x = cm.array(rng.uniform(-1, 1, 1000).astype(np.float32), watched)
+    with cm.Context(context.device, profile=True) as profiled_context:
+        x = cm.array(rng.uniform(-1, 1, 1000).astype(np.float32), profiled_context)
         for name in ("exp", "atan"):
             getattr(cm.series, name)(x, 30, mode=mode)
-            before = len(watched.queue.log)
+            before = len(profiled_context.queue.log)
             getattr(cm.series, name)(x, 30, mode=mode).to_numpy()
-            assert [label for _, label, nbytes in watched.queue.log[before:] if nbytes is None] == ["cmr_power_series"]
+            assert [label for _, label, nbytes in profiled_context.queue.log[before:] if nbytes is None] == ["cmr_power_series"]
 
 
 def test_one_point_is_an_unfold_then_a_fused_map_and_reduce(context: cm.Context, mode: str) -> None:
-    with cm.Context(context.device, profile=True) as watched:
-        x = cm.array(np.float32(0.5), watched)
+    with cm.Context(context.device, profile=True) as profiled_context:
+        x = cm.array(np.float32(0.5), profiled_context)
         cm.series.exp(x, 30, mode=mode)
-        before = len(watched.queue.log)
+        before = len(profiled_context.queue.log)
         cm.series.exp(x, 30, mode=mode).to_numpy()
-        launches = [label for _, label, nbytes in watched.queue.log[before:] if nbytes is None]
+        launches = [label for _, label, nbytes in profiled_context.queue.log[before:] if nbytes is None]
         assert launches[:2] == ["cmr_unfold", "cmr_reduce"], launches
 
 
@@ -324,7 +324,7 @@ CALLS: dict[str, tuple[tuple[int, ...], Callable[..., Any]]] = {
 def test_outputs_and_modes_are_checked_before_anything_is_launched(name: str, context: cm.Context) -> None:
     needs("f8", context)
     shape, call = CALLS[name]
-    watched, other = cm.Context(context.device, profile=True), cm.Context(context.device)
+    profiled_context, other = cm.Context(context.device, profile=True), cm.Context(context.device)
     read_only = np.full(shape, 7.0)
     read_only.flags.writeable = False
     wrong: list[tuple[type[Exception], Any]] = [
@@ -333,20 +333,20 @@ def test_outputs_and_modes_are_checked_before_anything_is_launched(name: str, co
         (cm.DTypeError, np.full(shape, 7)),
         (cm.ShapeError, read_only),
         (cm.DTypeError, [7.0]),
-        (cm.ShapeError, cm.array(np.full(4, 7.0), watched)),
-        (cm.DTypeError, cm.array(np.full(shape, 7 + 0j), watched)),
+        (cm.ShapeError, cm.array(np.full(4, 7.0), profiled_context)),
+        (cm.DTypeError, cm.array(np.full(shape, 7 + 0j), profiled_context)),
         (cm.DeviceError, cm.array(np.full(shape, 7.0), other)),
     ]
-    before = len(watched.queue.log)
+    before = len(profiled_context.queue.log)
     for error, out in wrong:
         with pytest.raises(error):
-            call(np.ones(3), context=watched, out=out)
+            call(np.ones(3), context=profiled_context, out=out)
     with pytest.raises(cm.ModeError, match="'fast'"):
-        call(np.ones(3), context=watched, mode="fast")
+        call(np.ones(3), context=profiled_context, mode="fast")
     if "series" in name and "point" not in name:
         with pytest.raises(cm.DeviceError, match="share a context"):
-            call(cm.array(np.ones(3), other), context=watched)
-    assert len(watched.queue.log) == before
+            call(cm.array(np.ones(3), other), context=profiled_context)
+    assert len(profiled_context.queue.log) == before
     for _, out in wrong:
         assert (np.asarray(out) == 7).all()
 

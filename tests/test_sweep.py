@@ -71,7 +71,7 @@ def check_prefixes(name: str, x: np.ndarray, result: Any) -> None:
     assert result.shape == (length,)
     if length == 0:
         return
-    extended = np.clongdouble if x.dtype.kind == "c" else np.longdouble
+    long_type = np.clongdouble if x.dtype.kind == "c" else np.longdouble
     with np.errstate(over="ignore"):
         if name in ("minimum", "maximum"):
             return assert_same(result, getattr(np, name).accumulate(x))
@@ -88,7 +88,7 @@ def check_prefixes(name: str, x: np.ndarray, result: Any) -> None:
         if x.dtype.kind in "biu":
             return assert_same(result, ufunc.accumulate(x.astype(wide(x.dtype))))
         assert result.dtype == x.dtype
-        totals = ufunc.accumulate(x.astype(extended))
+        totals = ufunc.accumulate(x.astype(long_type))
         if name == "product":
             return assert_near(result, totals, product_tolerance(x.dtype, totals, length, fp64=False))
         return assert_near(

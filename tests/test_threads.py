@@ -71,8 +71,8 @@ def test_threads_share_a_context(context: cm.Context, mode: str) -> None:
             for name in names[number + turn :] + names[: number + turn]:
                 call, expected = mine[name]
                 assert_same(call(context=fresh, mode=mode), expected, (name, number))
-            chained = cm.Reduce("sum")(cm.Map("x + 1")(cm.Scan("sum")(on_device, mode=mode), mode=mode), mode=mode)
-            assert int(chained) == LENGTH + (LENGTH - 1) * LENGTH * (LENGTH + 1) // 6
+            total = cm.Reduce("sum")(cm.Map("x + 1")(cm.Scan("sum")(on_device, mode=mode), mode=mode), mode=mode)
+            assert int(total) == LENGTH + (LENGTH - 1) * LENGTH * (LENGTH + 1) // 6
 
     together(work)
 
@@ -164,8 +164,8 @@ def test_defaults_nest() -> None:
             assert current_context() is inner
             with cm.use(second), inner, inner:
                 assert current_context() is inner
-                with second as entered:
-                    assert entered is current_context() is second
+                with second as again:
+                    assert again is current_context() is second
                 assert current_context() is inner
             assert current_context() is inner
             with pytest.raises(RuntimeError, match="inside"), second:

@@ -45,8 +45,8 @@ def test_batches_of_parts(context: cm.Context, mode: str, rng: np.random.Generat
     for rows, length in ((1, 1), (3, 5), (40, 33), (700, 3), (5, 3000)):
         a, x = halves(rng, context, rows * length)
         a, x = a.reshape(rows, length), x.reshape(rows, length)
-        centred = cm.fuse(lambda v: v - cm.Reduce("minimum")(v), batch=True)
-        assert_as_numpy(centred(x, mode=mode), a - a.min(1, keepdims=True), case=(rows, length))
+        from_minimum = cm.fuse(lambda v: v - cm.Reduce("minimum")(v), batch=True)
+        assert_as_numpy(from_minimum(x, mode=mode), a - a.min(1, keepdims=True), case=(rows, length))
         pipeline = cm.fuse(lambda v, w, s: (v * w + s) * 2, batch=True)
         line, each = x[rows // 2], x.reshape(-1)[1 : rows + 1].reshape(rows, 1) if rows * length > rows else x[:, :1]
         expected = (a * a[rows // 2] + each.to_numpy()) * 2

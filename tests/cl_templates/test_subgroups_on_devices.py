@@ -11,7 +11,7 @@ import pytest
 from support.matrix_units import units_everywhere
 from support.named_reduce import COMBINATIONS, reduce_by_name
 from support.oracles import PRIME, assert_near, assert_same, check_reduced, factors, scan_tolerance, values
-from support.random_segments import check_segments, shaped
+from support.random_segments import check_segments, offsets_in_shape
 from support.template_words import helper, rendering_of
 
 import clmapreduce as cm
@@ -138,9 +138,9 @@ def test_scans_of_other_operators_keep_the_order(name: str, cut: cm.Context, rng
 def test_segments_streamed_by_teams(
     name: str, shape: str, cut: cm.Context, rng: np.random.Generator, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    blocked = bool(rng.integers(2))
-    monkeypatch.setattr(Teams, "default", lambda _: TeamBox(most=4096, join_block=32, blocked=blocked, window=1 + blocked))
-    offsets = shaped(shape, rng)
+    in_blocks = bool(rng.integers(2))
+    monkeypatch.setattr(Teams, "default", lambda _: TeamBox(most=4096, join_block=32, blocked=in_blocks, window=1 + in_blocks))
+    offsets = offsets_in_shape(shape, rng)
     x = factors(rng, "i4", offsets[-1]) if name == "product" else values(rng, "f4", offsets[-1])
     check_segments(name, x, offsets, cm.segmented_reduce(x, offsets, name, context=cut, mode="parallel", empty=0))
 

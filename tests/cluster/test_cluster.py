@@ -157,6 +157,6 @@ def test_device_arrays_give_device_arrays(context: cm.Context, rng: np.random.Ge
         assert isinstance(centroids, cm.DeviceArray) and centroids.dtype == np.float32
         np.testing.assert_allclose(centroids.to_numpy(), expected[1], atol=1e-5)
         assert (ranges == expected[0]).all() and (sums == expected[2]).all()
-    mixed = C.cluster_centroids(points, labels[::-1])
-    np.testing.assert_allclose(mixed.to_numpy(), C.cluster_centroids(x, labels[::-1]), atol=1e-5)
+    in_other_order = C.cluster_centroids(points, labels[::-1])
+    np.testing.assert_allclose(in_other_order.to_numpy(), C.cluster_centroids(x, labels[::-1]), atol=1e-5)
     assert np.isnan(C.cluster_centroids(points, lab, labels.max() + 2).to_numpy()[-1]).all()

@@ -19,7 +19,7 @@ def columns_drawn(rng: np.random.Generator, count: int, spread: int) -> Any:
     return np.cumsum(steps.ravel()).reshape(-1, 2)
 
 
-def walked(matrix: Any, columns: Any) -> list[list[list[int]]]:
+def runs_by_walk(matrix: Any, columns: Any) -> list[list[list[int]]]:
     """The runs of every row, cell by cell."""
     runs_of_rows = []
     for row in matrix:
@@ -44,7 +44,7 @@ def test_runs_are_what_a_walk_finds(
         monkeypatch.setattr(runs, "STRIP", strip)
         matrix = rng.random(shape) < rng.choice([0.03, rng.random()])
         columns = columns_drawn(rng, shape[1], spread) if spread else None
-        expected = walked(matrix, np.arange(shape[1])[:, None] + [0, 1] if columns is None else columns)
+        expected = runs_by_walk(matrix, np.arange(shape[1])[:, None] + [0, 1] if columns is None else columns)
         places = from_counts(matrix.sum(axis=1)), np.nonzero(matrix)[1].astype(rng.choice(["i4", "i8"]))
         ends, layout = runs.runs_of_matrix(matrix, columns)
         for offsets, intervals in ((ends, intervals_of(layout, ends)), runs.runs_of_places(*places, columns)):

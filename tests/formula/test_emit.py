@@ -130,10 +130,10 @@ def test_a_formula_thousands_of_steps_deep_is_written() -> None:
 
 # -------------------------------------------------------------------------------------------------------------- masks
 @pytest.mark.parametrize(
-    ("compared", "mask"), [("i1", "char"), ("u2", "short"), ("f4", "int"), ("i8", "long"), ("f8", "long")]
+    ("comparison", "mask"), [("i1", "char"), ("u2", "short"), ("f4", "int"), ("i8", "long"), ("f8", "long")]
 )
-def test_a_comparison_is_a_mask_as_wide_as_its_numbers(compared: str, mask: str) -> None:
-    x = symbol(compared)
+def test_a_comparison_is_a_mask_as_wide_as_its_numbers(comparison: str, mask: str) -> None:
+    x = symbol(comparison)
     for lanes in LANES[1:]:
         write = Writing(lanes, x)
         text = write(x < x + x)

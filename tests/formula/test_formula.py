@@ -21,12 +21,12 @@ from clmapreduce.formula.trace import trace
 PAIR = np.dtype([("a", "f4"), ("flag", "?"), ("b", "f8")], align=True)
 
 
-def given_input(dtype: Any, access: Access = Access.VECTOR, rank: int = 0) -> Input:
+def argument_input(dtype: Any, access: Access = Access.VECTOR, rank: int = 0) -> Input:
     return Input("in0", np.dtype(dtype), symbol("argument 1", np.dtype(dtype)), access, rank)
 
 
 def formula_of(function: Any, *dtypes: Any) -> Formula:
-    return trace(function, [given_input(dtype) for dtype in dtypes], "the map")
+    return trace(function, [argument_input(dtype) for dtype in dtypes], "the map")
 
 
 # ------------------------------------------------------------------------------------------------------------- facts
@@ -93,7 +93,7 @@ def test_an_instance_keeps_records_weak_numbers_and_depth() -> None:
         return {"x": value, "y": r["b"]}
 
     weak = Input("in1", np.dtype("f4"), Symbol("argument 2", np.dtype("f4"), 0.0), Access.ARGUMENT)
-    formula = trace(deep, [given_input(PAIR), weak], "the map")
+    formula = trace(deep, [argument_input(PAIR), weak], "the map")
     copy = formula.instance()
     assert list(components(copy.outputs[0])) == ["x", "y"]
     assert list(components(copy.inputs[0].value)) == ["a", "flag", "b"]
@@ -103,13 +103,13 @@ def test_an_instance_keeps_records_weak_numbers_and_depth() -> None:
 
 # ----------------------------------------------------------------------------------------------------------- reading
 def texts(access: Access, dtype: Any = "f4", lanes: int = 1, rank: int = 0) -> tuple[list[str], list[Text]]:
-    lines, values = load(replace(given_input(dtype, access, rank), name="in2"), Place("i"), lanes, "p")
+    lines, values = load(replace(argument_input(dtype, access, rank), name="in2"), Place("i"), lanes, "p")
     return lines, list(values.values())
 
 
 def test_parameters_are_declared_by_access() -> None:
     def parameters(access: Access, dtype: Any = "f4", rank: int = 0) -> list[str]:
-        parameter = given_input(dtype, access, rank)
+        parameter = argument_input(dtype, access, rank)
         return in_parameters([parameter])
 
     assert parameters(Access.VECTOR) == ["__global const float *restrict in0"]
@@ -172,7 +172,7 @@ def test_strided_places_are_those_of_broadcast_to(shape: list[int], data: st.Dat
     strides = collapsed_strides(own, tuple(shape))
     assert all(size > 1 for size, _ in strides), "what is 1 long has no digit"
     expected = np.broadcast_to(np.arange(np.prod(own, dtype=int)).reshape(own), shape).reshape(-1)
-    lines, _ = load(given_input("f4", Access.STRIDED, len(strides)), Place("i"), 4, "p")
+    lines, _ = load(argument_input("f4", Access.STRIDED, len(strides)), Place("i"), 4, "p")
     match = re.fullmatch(r"const float4 pin0_0 = \(float4\)\((.*)\);", lines[0])
     assert match
     each = re.findall(r"in0\[(.*?)\](?:, |$)", match[1])
@@ -186,7 +186,7 @@ def test_strided_places_are_those_of_broadcast_to(shape: list[int], data: st.Dat
 
 
 @pytest.mark.parametrize(
-    ("own", "shape", "collapsed"),
+    ("own", "shape", "digits"),
     [
         ((5,), (3, 5), ((3, 0), (5, 1))),
         ((3, 1), (3, 5), ((3, 1), (5, 0))),
@@ -198,8 +198,8 @@ def test_strided_places_are_those_of_broadcast_to(shape: list[int], data: st.Dat
         ((7, 1), (1, 7, 1), ((7, 1),)),
     ],
 )
-def test_neighbours_in_step_become_one_dimension(own: Any, shape: Any, collapsed: Any) -> None:
-    assert collapsed_strides(own, shape) == collapsed
+def test_neighbours_in_step_become_one_dimension(own: Any, shape: Any, digits: Any) -> None:
+    assert collapsed_strides(own, shape) == digits
 
 
 def test_a_node_may_stand_in_two_outputs() -> None:
@@ -210,16 +210,16 @@ def test_a_node_may_stand_in_two_outputs() -> None:
 
 
 def test_what_lies_ahead_and_private_arrays_are_read_as_vectors() -> None:
-    ahead = replace(given_input("f4", Access.GATHERED), ahead=3)
+    ahead = replace(argument_input("f4", Access.GATHERED), ahead=3)
     through = replace(ahead, through=("in5",))
-    sampled = replace(ahead, every=8)
-    private = given_input("f4", Access.PRIVATE)
+    every_eighth = replace(ahead, every=8)
+    private = argument_input("f4", Access.PRIVATE)
     texts = {
         (ahead, 1): "in0[((i) + 3)]", (ahead, 4): "CMR_LOAD_ANYWHERE(float4, 4, in0 + ((i) + 3))",
         (through, 1): "in0[cmr_within((idx)in5[((i) + 3)], in0_last)]", (private, 1): "in0[(i)]", (private, 4): "CMR_PEEK(float4, in0 + (i))",
-        (sampled, 1): "in0[(((size_t)(i) * 8) + 3)]",
-        (sampled, 2): "(float2)(in0[(((size_t)(i) * 8) + 3)], in0[(((size_t)((i) + 1) * 8) + 3)])",
+        (every_eighth, 1): "in0[(((size_t)(i) * 8) + 3)]",
+        (every_eighth, 2): "(float2)(in0[(((size_t)(i) * 8) + 3)], in0[(((size_t)((i) + 1) * 8) + 3)])",
     }  # fmt: skip
-    for (given_one, lanes), expected in texts.items():
+    for (argument, lanes), expected in texts.items():
         kind = f"float{lanes}" if lanes > 1 else "float"
-        assert load(given_one, Place("i"), lanes, "p")[0] == [f"const {kind} pin0_0 = {expected};"]
+        assert load(argument, Place("i"), lanes, "p")[0] == [f"const {kind} pin0_0 = {expected};"]

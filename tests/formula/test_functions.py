@@ -83,7 +83,7 @@ def numpys(name: str, *args: Any) -> Any:
         return None
 
 
-def wanted_dtype(name: str, dtype: np.dtype[Any], numpys_own: np.dtype[Any]) -> np.dtype[Any]:
+def dtype_of(name: str, dtype: np.dtype[Any], numpys_own: np.dtype[Any]) -> np.dtype[Any]:
     """NumPy's dtype; float32 instead of the float16 it gives transcendental functions of 8-bit integers."""
     return np.dtype("f4") if name in TRANSCENDENTAL and dtype in HALVES else numpys_own
 
@@ -101,7 +101,7 @@ def test_dtypes_are_numpys(name: str) -> None:
             with pytest.raises(DTypeError):
                 apply(name, *operands)
             continue
-        assert apply(name, *operands).dtype == wanted_dtype(name, dtype, own.dtype), dtype
+        assert apply(name, *operands).dtype == dtype_of(name, dtype, own.dtype), dtype
 
 
 @pytest.mark.parametrize("name", FUNCTIONS)
@@ -215,9 +215,9 @@ def test_every_dtype_a_function_takes_has_a_spelling(name: str) -> None:
         assert isinstance(node, Apply)
         text = function.spelling(node.args[-1].dtype)
         assert text is not None
-        filled = text.format(*["a", "b", "c"], V="V", S="S", zero="0", one="1", not0="!a", U="U", I="I")
-        assert filled.count("(") == filled.count(")")
-        assert filled.startswith("(") or filled.endswith(")") or name in ("logical_not", "invert"), filled
+        source = text.format(*["a", "b", "c"], V="V", S="S", zero="0", one="1", not0="!a", U="U", I="I")
+        assert source.count("(") == source.count(")")
+        assert source.startswith("(") or source.endswith(")") or name in ("logical_not", "invert"), source
 
 
 def test_vector_spellings_are_operators_where_operators_can_say_it() -> None:

@@ -49,9 +49,9 @@ def refused_on_purpose(sign: str, *dtypes: np.dtype[Any]) -> bool:
     """uint64 with signed integers loses digits in NumPy's float64; complex numbers have no order, no // and no powers
     but whole ones.
     """
-    mixed = np.dtype("u8") in dtypes and any(d.kind == "i" for d in dtypes)
+    has_both_signs = np.dtype("u8") in dtypes and any(d.kind == "i" for d in dtypes)
     complex_ = any(d.kind == "c" for d in dtypes)
-    return mixed or (complex_ and sign in ("<", "<=", ">", ">=", "**"))
+    return has_both_signs or (complex_ and sign in ("<", "<=", ">", ">=", "**"))
 
 
 @pytest.mark.parametrize("sign", ARITHMETIC)
@@ -75,11 +75,11 @@ def test_numbers_on_either_side_give_numpys_dtype(sign: str, number: Any) -> Non
     operation = ARITHMETIC[sign]
     strong = [number.dtype] if isinstance(number, np.generic) else []
     for a in map(np.dtype, DTYPES):
-        for swapped in (False, True):
-            order = (lambda x: (number, x)) if swapped else (lambda x: (x, number))
+        for number_first in (False, True):
+            order = (lambda x: (number, x)) if number_first else (lambda x: (x, number))
             expected = numpy_dtype(operation, *order(np.ones(1, a)))
             complex_ = isinstance(number, complex)
-            if sign == "**" and not swapped and type(number) is int:
+            if sign == "**" and not number_first and type(number) is int:
                 if a == BOOL:
                     continue  # NumPy squares bools to int8 by a short cut; any other exponent follows the rule, as ours
                 expected = a
@@ -87,7 +87,7 @@ def test_numbers_on_either_side_give_numpys_dtype(sign: str, number: Any) -> Non
                 with pytest.raises(DTypeError):
                     operation(*order(Symbol("x", a)))
                 continue
-            assert operation(*order(Symbol("x", a))).dtype == expected, (a, swapped)
+            assert operation(*order(Symbol("x", a))).dtype == expected, (a, number_first)
 
 
 @pytest.mark.parametrize("dtype", DTYPES)

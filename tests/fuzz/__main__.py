@@ -28,7 +28,7 @@ LIMIT = {"valid": 60.0, "invalid": 30.0}
 """Seconds of work that a case may take."""
 PROGRESS = 60.0
 """Seconds between lines that say how many cases ran."""
-RECYCLED = {"valid": 1 << 30, "invalid": 400}
+CASES_OF_PROCESS = {"valid": 1 << 30, "invalid": 400}
 """Cases until a process is replaced."""
 
 
@@ -117,7 +117,7 @@ class Campaign:
         folder = Path(self._caches.name) / str(number)
         environment = {"POCL_CACHE_DIR": str(folder / "pocl"), "CLMR_CACHE_DIR": str(folder / "kernels")}
         environment["CLMR_MEMORY_LIMIT"] = os.environ.get("CLMR_MEMORY_LIMIT", "2GB")
-        workers = {kind: Worker(self.options.device, self.options.limit or LIMIT[kind], environment, RECYCLED[kind]) for kind in LIMIT}
+        workers = {kind: Worker(self.options.device, self.options.limit or LIMIT[kind], environment, CASES_OF_PROCESS[kind]) for kind in LIMIT}
         while (block := self._next()) is not None:
             begin = time.monotonic()
             before = workers[block.kind].kernels

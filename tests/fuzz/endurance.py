@@ -81,7 +81,7 @@ class Threads:
         self._lock = threading.Lock()
 
     def run(self) -> Counter[str]:
-        workers = [threading.Thread(target=self._guarded, args=(k,), daemon=True) for k in range(self.threads)]
+        workers = [threading.Thread(target=self._work_and_note, args=(k,), daemon=True) for k in range(self.threads)]
         for worker in workers:
             worker.start()
         progress, last, last_collection = -1, time.monotonic(), 0.0
@@ -99,7 +99,7 @@ class Threads:
             raise self.error
         return self.counts
 
-    def _guarded(self, number: int) -> None:
+    def _work_and_note(self, number: int) -> None:
         try:
             self._work(number)
         except BaseException as error:

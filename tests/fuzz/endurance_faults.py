@@ -12,7 +12,7 @@ from pathlib import Path
 
 sys.path[:0] = [str(Path(__file__).parents[1]), str(Path(__file__).parents[2])]  # the oracles, the library
 
-from support.driver_faults import CODES, ENQUEUES, Driver, fails_cleanly, nothing_lost, places  # noqa: E402
+from support.driver_faults import CODES, ENQUEUES, Driver, fails_cleanly, no_leak, places  # noqa: E402
 from support.exact_calls import families  # noqa: E402
 
 import clmapreduce as cm  # noqa: E402
@@ -31,7 +31,7 @@ def run(device: str | None, seconds: float) -> int:
                         return count
                     driver = Driver(place, fault, late)
                     try:
-                        with nothing_lost(context.queue):
+                        with no_leak(context.queue):
                             fails_cleanly(context, family, driver)
                     except Exception as error:
                         raise AssertionError(f"{name}: call {place} with {fault}, late: {late}") from error

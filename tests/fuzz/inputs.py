@@ -13,7 +13,7 @@ import clmapreduce as cm
 FORMS = ("plain", "plain", "plain", "strided", "reversed", "offset", "readonly", "swapped", "shared", "device", "device")
 
 
-def dressed(case: Case, x: np.ndarray[Any, Any], name: str = "x", forms: Sequence[str] = FORMS) -> Any:
+def in_some_form(case: Case, x: np.ndarray[Any, Any], name: str = "x", forms: Sequence[str] = FORMS) -> Any:
     """The same values in another form."""
     form = case.one(forms)
     if form == "swapped" and (x.dtype.names is not None or x.dtype.itemsize == 1 or x.dtype.kind not in "iufc"):
@@ -27,7 +27,7 @@ def dressed(case: Case, x: np.ndarray[Any, Any], name: str = "x", forms: Sequenc
     return array
 
 
-def _strided(case: Case, x: Any) -> Any:
+def _with_steps(case: Case, x: Any) -> Any:
     step = case.below(4, 2)
     base = np.empty((*x.shape[:-1], x.shape[-1] * step) if x.ndim else (step,), x.dtype)
     if not x.ndim:
@@ -37,7 +37,7 @@ def _strided(case: Case, x: Any) -> Any:
     return base[..., ::step]
 
 
-def _reversed(case: Case, x: Any) -> Any:
+def _from_the_end(case: Case, x: Any) -> Any:
     return np.ascontiguousarray(x[::-1])[::-1] if x.ndim else x.copy()
 
 
@@ -60,8 +60,8 @@ def _readonly(case: Case, x: Any) -> Any:
 
 _FORMS: dict[str, Callable[[Case, Any], Any]] = {
     "plain": lambda case, x: x.copy(),
-    "strided": _strided,
-    "reversed": _reversed,
+    "strided": _with_steps,
+    "reversed": _from_the_end,
     "offset": _offset,
     "readonly": _readonly,
     "swapped": lambda case, x: x.astype(x.dtype.newbyteorder(">")),
@@ -88,7 +88,7 @@ def results(
     assert all(isinstance(one, cm.DeviceArray) == device for one in outputs_of_call), f"{[type(o) for o in outputs_of_call]} of {[type(x) for x in arguments]}"
     host = tuple(on_host(one) for one in outputs_of_call)
     if outputs and case.chance(0.25):
-        outs = tuple(poisoned(case, one.shape, one.dtype) for one in host)
+        outs = tuple(poison(case, one.shape, one.dtype) for one in host)
         case.note(f"out: {[type(o).__name__ for o in outs]}")
         out = outs if several else outs[0]
         again = call(out=out, **how)
@@ -103,7 +103,7 @@ def results(
     return host
 
 
-def poisoned(case: Case, shape: Any, dtype: Any) -> Any:
+def poison(case: Case, shape: Any, dtype: Any) -> Any:
     """An array full of odd bytes, on the device or in host memory, there in one piece or not."""
     fill = case.one([0x00, 0x7F, 0xA5, 0xFF])
     size = int(np.prod(shape, dtype=np.int64))

@@ -45,10 +45,10 @@ def stretches(name: str, x: np.ndarray[Any, Any], offsets: np.ndarray[Any, Any],
         place = np.arange(len(x)).reshape(-1, *(1,) * (x.ndim - 1))
         first = over(np.minimum, np.where(x == each(best), place, len(x)))
         return first - begins.reshape(-1, *(1,) * (x.ndim - 1)), 0.0, np.dtype(np.int64)
-    extended: Any = np.clongdouble if x.dtype.kind == "c" else np.longdouble
+    long_type: Any = np.clongdouble if x.dtype.kind == "c" else np.longdouble
     if name in ("sum", "product") and x.dtype.kind in "biu":
         return over(np.add if name == "sum" else np.multiply, x.astype(wide(x.dtype))), 0.0, wide(x.dtype)
-    numbers = x.astype(extended)
+    numbers = x.astype(long_type)
     if name == "sum":
         total, size = over(np.add, numbers), over(np.add, np.abs(numbers))
         return total, tolerance(x.dtype, total, size, min(len(x), LONGEST), "fast"), x.dtype

@@ -105,12 +105,12 @@ class Worker:
         """What the process says next: None where it has ended, "" where it hangs: it has worked for as long as a case
         may take, or waited for PATIENCE times as long, which on a busy machine it may have to.
         """
-        begin, worked = time.monotonic(), _seconds_of(process)
+        begin, seconds_before = time.monotonic(), _seconds_of(process)
         while time.monotonic() < begin + PATIENCE * self._seconds:
             try:
                 return self._lines.get(timeout=min(1.0, self._seconds))
             except queue.Empty:
-                if _seconds_of(process) > worked + self._seconds:
+                if _seconds_of(process) > seconds_before + self._seconds:
                     break
         return ""
 

@@ -71,12 +71,12 @@ def test_the_order_of_merit() -> None:
 
 
 def test_devices_are_ranked_whatever_the_loaders_order() -> None:
-    ranked = devices()
-    assert ranked, "no OpenCL device: install clmapreduce[cpu] to run the tests"
-    merits = [merit(device.facts) for device in ranked]
+    in_rank_order = devices()
+    assert in_rank_order, "no OpenCL device: install clmapreduce[cpu] to run the tests"
+    merits = [merit(device.facts) for device in in_rank_order]
     assert merits == sorted(merits, reverse=True)
-    assert rank(ranked[::-1]) == rank(ranked) or len(set(merits)) < len(merits)
-    ranked.clear()
+    assert rank(in_rank_order[::-1]) == rank(in_rank_order) or len(set(merits)) < len(merits)
+    in_rank_order.clear()
     assert devices(), "the list handed out is the caller's"
 
 

@@ -72,11 +72,11 @@ def test_devices_are_equal_as_their_cl_devices_are(device: Device) -> None:
 
 def test_precisions_that_are_claimed_build_and_run(device: Device) -> None:
     queue = Queue(device)
-    for claimed, pragma, word, dtype in (
+    for extensions, pragma, word, dtype in (
         (device.fp64, "cl_khr_fp64", "double", np.float64),
         (device.fp16, "cl_khr_fp16", "half", np.float16),
     ):
-        if claimed:
+        if extensions:
             text = f"""#pragma OPENCL EXTENSION {pragma} : enable
 __kernel void cmr_k(__global {word}* a) {{ {word} x = ({word})1.5f; a[0] = x * x; }}
 """

@@ -9,7 +9,7 @@ import numpy as np
 import pyopencl as cl
 import pytest
 from pyopencl._cl import _ErrorRecord
-from support.driver_faults import CODES, Driver, error_of, nothing_lost
+from support.driver_faults import CODES, Driver, error_of, no_leak
 
 from hostsched import (
     CopyJob,
@@ -33,13 +33,13 @@ from hostsched.driver.waiting import ended, poll
 from hostsched.jobs.graph import settle
 from hostsched.queue import commands
 
-from .test_pieces import counting, zeroed
+from .test_pieces import counting, zero_buffer
 
 Work = Callable[[Queue], Any]
 N = 1 << 16
 
 
-def filled(queue: Queue) -> bool:
+def fill(queue: Queue) -> bool:
     """A fill that goes out in several pieces, a copy and a read."""
     a, b, out = queue.arena.take(N), queue.arena.take(N), np.zeros(N, np.uint8)
     JobGraph([FillJob(a, b"x", N), CopyJob(a, b, N), ReadJob(b, out)]).submit(queue).wait()
@@ -63,13 +63,13 @@ def in_place(queue: Queue) -> bool:
 
 def long(queue: Queue) -> bool:
     """A launch that goes out in pieces."""
-    counter, out = zeroed(queue)
+    counter, out = zero_buffer(queue)
     JobGraph([counting(queue, counter), ReadJob(counter, out.view(np.uint8))]).submit(queue).wait()
     return bool((out == 1).all())
 
 
 @pytest.mark.parametrize("fault", CODES)
-@pytest.mark.parametrize("work", [filled, in_place, long])
+@pytest.mark.parametrize("work", [fill, in_place, long])
 def test_every_driver_call_of_a_job(queue: Queue, work: Work, fault: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(commands, "_LONGEST_FILL", N // 4)
     assert work(queue)
@@ -78,7 +78,7 @@ def test_every_driver_call_of_a_job(queue: Queue, work: Work, fault: str, monkey
     errors = 0
     for name, count in driver.counts.items():
         for number in {0, min(5, count - 1)}:
-            with nothing_lost(queue), Driver((name, number), fault) as failing:
+            with no_leak(queue), Driver((name, number), fault) as failing:
                 try:
                     assert work(queue)
                 except HostSchedError as error:

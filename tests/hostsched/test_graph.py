@@ -112,13 +112,13 @@ def test_terminal_events_cover_the_whole_graph(touches: list[tuple[set[int], set
     assert [id(event) for event in last.terminal] == [
         id(event) for event, _ in queue.log if id(event) not in waits_of_all
     ]
-    reached: set[int] = set()
+    events_reached: set[int] = set()
     front = [id(event) for event in last.terminal]
     while front:
         at = front.pop()
-        reached.add(at)
+        events_reached.add(at)
         front += [id(wait) for wait in waits[at]]
-    assert len(reached) == len(touches)
+    assert len(events_reached) == len(touches)
 
 
 def test_events_given_to_wait_for_reach_every_job_through_the_first_ones() -> None:

@@ -31,21 +31,21 @@ def counting(queue: Queue, counter: Buffer, work: float = ENORMOUS) -> KernelJob
     return KernelJob(kernel, GROUPS, SIZE, (counter,), (counter,), (counter,), work)
 
 
-def zeroed(queue: Queue) -> tuple[Buffer, np.ndarray]:
+def zero_buffer(queue: Queue) -> tuple[Buffer, np.ndarray]:
     counter = queue.arena.take(4 * GROUPS * SIZE)
     queue.wait(queue.fill(counter, b"\0\0\0\0", 4 * GROUPS * SIZE))
     return counter, np.full(GROUPS * SIZE, -1, np.int32)
 
 
 def test_every_group_runs_once(queue: Queue) -> None:
-    counter, out = zeroed(queue)
+    counter, out = zero_buffer(queue)
     before = len(counter.readers)
     JobGraph([counting(queue, counter), ReadJob(counter, out.view(np.uint8))]).submit(queue).wait()
     assert before == 0 and (out == 1).all()
 
 
 def test_a_replay_goes_out_in_pieces_too(queue: Queue) -> None:
-    counter, out = zeroed(queue)
+    counter, out = zero_buffer(queue)
     job = counting(queue, counter)
     replay = Replay(queue, [Launch(job.kernel, GROUPS, SIZE, ("seen",), ("seen",), ("seen",), ENORMOUS)])
     reports: list[tuple[float, float]] = []
@@ -56,7 +56,7 @@ def test_a_replay_goes_out_in_pieces_too(queue: Queue) -> None:
 
 
 def test_progress_grows_to_its_total(queue: Queue) -> None:
-    counter, _ = zeroed(queue)
+    counter, _ = zero_buffer(queue)
     reports: list[tuple[float, float]] = []
     with following(lambda work, total: reports.append((work, total))):
         JobGraph([counting(queue, counter)]).submit(queue).wait()
@@ -74,25 +74,25 @@ def test_what_is_not_launched_is_dropped(queue: Queue, how: str) -> None:
             raise Enough
         queue.cancel()
 
-    counter, out = zeroed(queue)
+    counter, out = zero_buffer(queue)
     with pytest.raises(Cancelled if how == "cancel" else Enough), following(stop):
         JobGraph([counting(queue, counter)]).submit(queue)
     JobGraph([ReadJob(counter, out.view(np.uint8))]).submit(queue).wait()  # after what was launched
     assert 0 < out.sum() < GROUPS * SIZE and set(np.unique(out)) == {0, 1}
-    fresh, out = zeroed(queue)
+    fresh, out = zero_buffer(queue)
     JobGraph([counting(queue, fresh), ReadJob(fresh, out.view(np.uint8))]).submit(queue).wait()
     assert (out == 1).all()
 
 
 def test_a_cancellation_before_a_call_does_not_touch_it(queue: Queue) -> None:
     queue.cancel()
-    counter, out = zeroed(queue)
+    counter, out = zero_buffer(queue)
     JobGraph([counting(queue, counter), ReadJob(counter, out.view(np.uint8))]).submit(queue).wait()
     assert (out == 1).all()
 
 
 def test_short_launches_are_one_command(queue: Queue) -> None:
-    counter, _ = zeroed(queue)
+    counter, _ = zero_buffer(queue)
     submission = JobGraph([counting(queue, counter, work=10.0)]).submit(queue)
     submission.wait()
     assert queue._backlog_seconds == 0 and len(submission.events) == 1
@@ -157,7 +157,7 @@ def test_calls_that_do_not_wait_leave_a_bounded_backlog(
     """Work on its way is counted in the pace's seconds, so that an interrupted caller waits for little."""
     from hostsched.queue.queue import LONGEST_BACKLOG
 
-    counter, out = zeroed(queue)
+    counter, out = zero_buffer(queue)
     job = counting(queue, counter)
     part = KernelJob(job.kernel, GROUPS, SIZE, (counter,), (counter,), (counter,), 0.05 / job.kernel.pace.seconds)
     for _ in range(40):

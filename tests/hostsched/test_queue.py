@@ -247,14 +247,14 @@ def test_borrowed_arrays_show_the_result_after_a_map(axpb: Axpb, queue: Queue) -
 
 def test_everything_dropped_right_after_submit_is_kept_alive_until_the_end(axpb: Axpb, queue: Queue) -> None:
     gate = cl.UserEvent(queue.context)
-    x, y, borrowed = np.arange(64, dtype=np.float32), np.zeros(64, np.float32), np.zeros(64, np.float32)
+    x, y, z = np.arange(64, dtype=np.float32), np.zeros(64, np.float32), np.zeros(64, np.float32)
     a = queue.arena.take(256)
-    loan = queue.arena.borrow(borrowed, writable=True)
+    loan = queue.arena.borrow(z, writable=True)
     jobs: list[Job] = [WriteJob(a, x), axpb(queue)(a, loan, 64), MapJob(loan), ReadJob(loan, y)]
     JobGraph(jobs).submit(queue, [gate])
-    arrays = [weakref.ref(array) for array in (x, y, borrowed)]
+    arrays = [weakref.ref(array) for array in (x, y, z)]
     expected, result = x.copy(), np.ndarray(64, np.float32, y.data)
-    del jobs, a, loan, x, y, borrowed
+    del jobs, a, loan, x, y, z
     gc.collect()
     assert all(array() is not None for array in arrays)
     gate.set_status(cl.command_execution_status.COMPLETE)

@@ -114,16 +114,16 @@ def test_waits_and_notes_are_those_of_job_graphs(pipelines: Any, calls: Any) -> 
         for touches in pipelines
     ]
     replays = [Replay(ours.queue, pipeline) for pipeline in launches]
-    for choice, binding, gated, as_graph in calls:
+    for choice, binding, with_gate, as_graph in calls:
         choice %= len(pipelines)
-        for world, replayed in ((ours, not as_graph), (theirs, False)):
+        for world, by_replay in ((ours, not as_graph), (theirs, False)):
             slots = {name: world.buffers[at] for name, at in zip("abcd", binding, strict=True)}
             graph = JobGraph(
                 KernelJob(kernel, 1, 1, (), tuple(slots[n] for n in one.reads), tuple(slots[n] for n in one.writes))
                 for one in launches[choice]
             )
-            wait_for = world.gates if gated else ()
-            event = replays[choice].submit(slots, wait_for) if replayed else graph.submit(world.queue, wait_for)
+            wait_for = world.gates if with_gate else ()
+            event = replays[choice].submit(slots, wait_for) if by_replay else graph.submit(world.queue, wait_for)
             world.terminal.append(list(event.terminal))
     assert ours.record() == theirs.record()
     for _, waits in ours.queue.log:

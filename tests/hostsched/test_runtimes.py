@@ -19,7 +19,7 @@ linux = pytest.mark.skipif(sys.platform != "linux", reason="about the loader of 
 PLATFORMS = "from hostsched import platforms; print([platform.name for platform in platforms()])"
 
 
-def installed(distribution: str) -> bool:
+def is_installed(distribution: str) -> bool:
     try:
         importlib.metadata.distribution(distribution)
     except importlib.metadata.PackageNotFoundError:
@@ -27,8 +27,8 @@ def installed(distribution: str) -> bool:
     return True
 
 
-needs_intel = pytest.mark.skipif(not installed("intel-opencl-rt"), reason="needs intel-opencl-rt")
-needs_pocl = pytest.mark.skipif(not installed("pocl-binary-distribution"), reason="needs pocl-binary-distribution")
+needs_intel = pytest.mark.skipif(not is_installed("intel-opencl-rt"), reason="needs intel-opencl-rt")
+needs_pocl = pytest.mark.skipif(not is_installed("pocl-binary-distribution"), reason="needs pocl-binary-distribution")
 
 
 @linux

@@ -100,10 +100,10 @@ def test_terms_computed_once_give_what_the_formula_says(
     pair = pair_of(text, code, axis=axis)
     values = random_arrays(pair, rng)
     places = {Role.ROW: (slice(None), None), Role.COLUMN: (None, slice(None)), Role.PARAMETER: (None, None)}
-    placed = [values[g.name].astype(float)[places[g.role]] for g in pair.inputs if not g.scalar]
+    values_there = [values[g.name].astype(float)[places[g.role]] for g in pair.inputs if not g.scalar]
     numbers = {"Vi(0,2)*3": {"in1": 3.0}, "Vj(0,2)*2-1": {"in1": 2.0}}.get(text, {})
     values |= {name: np.array([value], code) for name, value in numbers.items()}
     actual = np.stack(values_of(pair, values), -1)
-    expected, eps = np.broadcast_to(FORMULAS[text](*placed), actual.shape), np.finfo(code).eps
+    expected, eps = np.broadcast_to(FORMULAS[text](*values_there), actual.shape), np.finfo(code).eps
     np.testing.assert_allclose(actual, expected, rtol=20 * eps, atol=eps)  # a sum from 1 on is off by that, and its logarithm
     assert pair.dtype == np.dtype(code)

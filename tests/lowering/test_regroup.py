@@ -35,9 +35,9 @@ def test_an_exponential_is_a_power_of_two_of_one_factor_of_its_own() -> None:
         pair = pair_of(text)
         assert per_pair(pair)[-2:] == ["multiply", "exp2_fast"] and "negative" not in per_pair(pair), text
         assert "divide" not in per_pair(pair) and "exp" not in steps(pair.values)
-        (hoisted,) = pair.terms.uniform
-        (symbol,) = (n for n in postorder([hoisted]) if isinstance(n, Symbol))
-        assert evaluate(hoisted, {symbol: np.float32(0.7)}) == pytest.approx(-np.log2(np.e) / 0.7, rel=3e-7)
+        (term,) = pair.terms.uniform
+        (symbol,) = (n for n in postorder([term]) if isinstance(n, Symbol))
+        assert evaluate(term, {symbol: np.float32(0.7)}) == pytest.approx(-np.log2(np.e) / 0.7, rel=3e-7)
 
 
 def test_constants_in_an_exponential_are_one_factor() -> None:

@@ -64,12 +64,12 @@ def test_long_values(backend: str, context: cm.Context, mode: str, rng: np.rando
     """Sums of vectors of 40 numbers, each a sum of its own; with softmax's weights in two passes."""
     x, y, _, mask, ranges = problem(rng, 50, 300)
     b = rng.normal(size=(300, 40)).astype("f4")
-    squared = squares(x, y)
+    distances = squares(x, y)
     how: dict[str, Any] = {"context": context, "mode": mode, "backend": backend, "ranges": ranges}
     lazy = ((cm.Vi(x) - cm.Vj(y)) ** 2).sum()
     product = (-lazy).exp().__matmul__(b, **how)
-    np.testing.assert_allclose(product, np.where(mask, np.exp(-squared), 0) @ b, atol=1e-4)
-    power = np.where(mask, np.exp(-squared), 0)
+    np.testing.assert_allclose(product, np.where(mask, np.exp(-distances), 0) @ b, atol=1e-4)
+    power = np.where(mask, np.exp(-distances), 0)
     with np.errstate(invalid="ignore"):
         expected = np.where(mask.any(1)[:, None], (power @ b) / power.sum(1)[:, None], 0)
     np.testing.assert_allclose((-lazy).sumsoftmaxweight(cm.Vj(b), dim=1, **how), expected, atol=1e-4)

@@ -116,9 +116,9 @@ def test_layouts(arrays: Any, context: cm.Context) -> None:
     expected, call = kernel(x, y, g) @ b, Genred(GAUSS, ALIASES, axis=1)
     frozen = y.copy()
     frozen.flags.writeable = False
-    strided = np.repeat(x, 2, 0)[::2]
+    view = np.repeat(x, 2, 0)[::2]
     np.testing.assert_allclose(
-        call(strided, np.asfortranarray(y), g, b.astype(">f8"), context=context), expected, atol=1e-12
+        call(view, np.asfortranarray(y), g, b.astype(">f8"), context=context), expected, atol=1e-12
     )
     np.testing.assert_allclose(call(x.tolist(), frozen, float(g[0]), b, context=context), expected, atol=1e-12)
     np.testing.assert_allclose(call(x, y, g.tolist(), b, context=context), expected, atol=1e-12)

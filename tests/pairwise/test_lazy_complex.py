@@ -108,8 +108,8 @@ def test_results_on_the_device(numbers: dict[str, np.ndarray], context: cm.Conte
 def test_complex_results_of_16_bits_have_no_dtype(numbers: dict[str, np.ndarray], context: cm.Context) -> None:
     """Said before anything runs; what ends in real numbers does."""
     x, y = (numbers[name].astype(np.float16) for name in "xy")
-    turned = (LazyTensor(x) - LazyTensor(y)).exp1j()
+    rotation = (LazyTensor(x) - LazyTensor(y)).exp1j()
     with pytest.raises(cm.DTypeError, match="complex numbers of float16 parts; give float32"):
-        turned.sum(1, context=context)
-    lengths = turned.abs().sum(1, context=context)
+        rotation.sum(1, context=context)
+    lengths = rotation.abs().sum(1, context=context)
     np.testing.assert_allclose(lengths, np.full((M, D), N), rtol=2e-3)

@@ -117,6 +117,6 @@ def test_sines_of_sines(code: str, context: cm.Context, mode: str, rng: np.rando
     first = column.sin().sin().grad(column, row)
     np.testing.assert_allclose(first.sum(**how), x * slope.sum(), **off)
     np.testing.assert_allclose(first.grad(column, row).sum(**how), x**2 * bend.sum(), **off)
-    nested = column.sin().sin() * column.cos() * column.sin().cos() * row
+    formula = column.sin().sin() * column.cos() * column.sin().cos() * row
     expected = np.sin(np.sin(y)) * np.cos(y) * np.cos(np.sin(y))
-    np.testing.assert_allclose(nested.sum(**how), x * expected.sum(), **off)
+    np.testing.assert_allclose(formula.sum(**how), x * expected.sum(), **off)

@@ -150,13 +150,13 @@ def test_callable_reductions(rng: np.random.Generator, context: cm.Context, mode
     check(symbolic(x, y, b, s, mode=mode), expected, "f8", "symbolic")
     check(symbolic(x, y, b, float(s[0])), expected, "f8", "a number for a parameter")
     check(symbolic(x[None], y[None], b, s), expected[None], "f8", "batches come with the arrays")
-    mixed = ((-(Vi(x) - yj).sqnorm2() * float(s[0])).exp() * Vj(b)).sum(axis=1, context=context)
-    check(mixed(y, mode=mode), expected, "f8", "arrays and placeholders")
+    result = ((-(Vi(x) - yj).sqnorm2() * float(s[0])).exp() * Vj(b)).sum(axis=1, context=context)
+    check(result(y, mode=mode), expected, "f8", "arrays and placeholders")
     later = ((-(Vi(x) - Vj(y)).sqnorm2() * Pm(s)).exp() * Vj(b)).sum(axis=1, call=False, context=context, mode=mode)
     check(later(), expected, "f8", "call=False")
-    swapped = (Vj(0, 3) - Vi(1, 3)).sqnorm2().argmin(axis=1, context=context)
+    places = (Vj(0, 3) - Vi(1, 3)).sqnorm2().argmin(axis=1, context=context)
     check(
-        swapped(y, x),
+        places(y, x),
         ((x[:, None] - y[None]) ** 2).sum(-1, keepdims=True).argmin(1),
         "f8",
         "by index, not by appearance",

@@ -157,10 +157,10 @@ def check(seed: int, kind: str, context: cm.Context) -> None:
     if kind != "softmax" and "x+s" not in formula.text and rng.random() < 0.2:  # no float32 has digits of 10^18
         lacking(rng, values)
     ranges = Halves(1, drawn_blocks(rng, rows, columns)) if rng.random() < 0.25 else None
-    compare_drawn(formula, kind, values, context, ranges, width, f"seed {seed}: {formula}, {rows} of {columns}")
+    compare_formula(formula, kind, values, context, ranges, width, f"seed {seed}: {formula}, {rows} of {columns}")
 
 
-def compare_drawn(
+def compare_formula(
     formula: RandomFormula, kind: str, values: dict[Variable, Any], context: cm.Context, ranges: Any, width: int, label: str
 ) -> None:
     """Asserts that a formula of float32 arrays gives what it gives in float64, but for what its terms may be off by."""
@@ -187,7 +187,7 @@ def units(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
     return units_everywhere(monkeypatch)
 
 
-def drawn_stages(seed: int, kind: str, paired: bool = True) -> tuple[str, tuple[Stage, ...]]:
+def drawn_stages(seed: int, kind: str, in_pairs: bool = True) -> tuple[str, tuple[Stage, ...]]:
     """What one formula is, and its plan's launches, for an NVIDIA GPU and a large problem or a small one, of all pairs
     or blocks; or of one cluster that meets no column.
     """
@@ -199,7 +199,7 @@ def drawn_stages(seed: int, kind: str, paired: bool = True) -> tuple[str, tuple[
     domain = Pairwise(rows, columns, 1, 10**7)
     if rng.random() < 0.3 and columns < 50_000:
         domain = sparse(domain, drawn_blocks(rng, rows, columns))
-    if not paired:
+    if not in_pairs:
         domain = sparse(domain, Blocks(np.array([[0, rows]]), np.zeros(2, int), np.zeros((0, 2), int), rows, columns))
     outputs = tuple(output.dtype for output in passes.outputs)
     return f"seed {seed}: {formula}", passes.plan(Setting(domain, PARALLEL, FACTS["nvidia"]), outputs).stages
@@ -244,7 +244,7 @@ def test_plans_of_random_formulas_keep_the_rules(rng: np.random.Generator, kind:
 @pytest.mark.parametrize("kind", KINDS)
 def test_formulas_of_no_pair_are_planned(rng: np.random.Generator, kind: str, units: list[Any]) -> None:
     for seed in rng.integers(10**9, size=6):
-        label, stages = drawn_stages(int(seed), kind, paired=False)
+        label, stages = drawn_stages(int(seed), kind, in_pairs=False)
         assert stages, label
 
 

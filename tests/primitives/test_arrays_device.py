@@ -89,9 +89,9 @@ def test_reading_into_an_array(context: cm.Context, rng: np.random.Generator) ->
     out = np.full((5, 7), np.nan, np.float32)
     assert device_array.to_numpy(out) is out
     assert_same(out, x)
-    strided = np.full((7, 10), np.nan, np.float32).T[::2]
-    assert device_array.to_numpy(strided) is strided
-    assert_same(strided, x)
+    view = np.full((7, 10), np.nan, np.float32).T[::2]
+    assert device_array.to_numpy(view) is view
+    assert_same(view, x)
 
 
 @pytest.mark.parametrize(
@@ -152,9 +152,9 @@ def test_results_outlive_their_inputs(context: cm.Context, rng: np.random.Genera
 def test_wait_for_a_user_event(context: cm.Context, mode: str) -> None:
     gate = cl.UserEvent(context.queue.context)
     x = cm.array(np.ones(257, np.float32), context)
-    doubled = DOUBLE(x, mode=mode, wait_for=[gate])
-    total = TOTAL(doubled, mode=mode)
-    assert doubled.event.command_execution_status > cl.command_execution_status.COMPLETE
+    double = DOUBLE(x, mode=mode, wait_for=[gate])
+    total = TOTAL(double, mode=mode)
+    assert double.event.command_execution_status > cl.command_execution_status.COMPLETE
     assert total.event.command_execution_status > cl.command_execution_status.COMPLETE
     gate.set_status(cl.command_execution_status.COMPLETE)
     assert float(total) == 514

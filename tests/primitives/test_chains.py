@@ -57,7 +57,7 @@ def primitive(kind: str, name: str) -> Any:
     return {"unfold": cm.Unfold, "reduce": cm.Reduce, "scan": cm.Scan, "partials": cm.Partials}[kind](op, **exclusive)
 
 
-def composed(chain: Chain) -> Any:
+def compose(chain: Chain) -> Any:
     """The chain, made by `>>`."""
     return reduce(lambda first, second: first >> second, [primitive(*link) for link in chain])
 
@@ -137,7 +137,7 @@ class Example:
         how = {"context": context, "mode": mode, **more}
         length = {"length": self.length} if self.unfolds else {}
         result = pipeline_of(self.chain, batch=bool(self.rows))(self.x, **how, **length)
-        pipeline = composed(self.chain)
+        pipeline = compose(self.chain)
         alone = not isinstance(pipeline, cm.Pipeline)  # a primitive has no batch=, and tiles of its own for tiles=1
         if not (alone and (self.rows or "tiles" in more)):
             how |= {"batch": True} if self.rows else {}

@@ -85,12 +85,12 @@ def test_unfolds_scans_and_guards(context: cm.Context, mode: str, rng: np.random
     call = powers.compile([None], "f8", length=1000, mode=mode, context=context)
     np.testing.assert_array_equal(call(0.99), powers(np.float64(0.99), 1000, mode=mode, context=context))
     positive = cm.fuse(lambda x: cm.guard(x > 0, x))
-    guarded = positive.compile([(3,)], "f4", mode=mode, context=context)
+    positives = positive.compile([(3,)], "f4", mode=mode, context=context)
     target = cm.array(np.full(3, 7, "f4"), context)
-    guarded(cm.array(np.array([1, -1, 2], "f4"), context), out=target)
+    positives(cm.array(np.array([1, -1, 2], "f4"), context), out=target)
     np.testing.assert_array_equal(target.to_numpy(), [1, 7, 2])
     with pytest.raises(cm.FormulaError, match="out="):
-        guarded(np.ones(3, "f4"))
+        positives(np.ones(3, "f4"))
 
 
 def test_calls_follow_each_other_and_wait(context: cm.Context, mode: str, rng: np.random.Generator) -> None:
@@ -147,10 +147,10 @@ def test_other_arguments_are_refused(context: cm.Context, mode: str) -> None:
             call(*values)
     with pytest.raises(cm.DeviceError, match="argument 1"):
         call(cm.array(x, cm.Context(context.device)), device_array, 0)
-    poisoned = tuple(np.full(s, -7, "f4") for s in ((5,), (), (3,)))
+    poison = tuple(np.full(s, -7, "f4") for s in ((5,), (), (3,)))
     with pytest.raises(cm.ShapeError, match="out"):
-        call(device_array, device_array, 0, out=poisoned)
-    assert all((p == -7).all() for p in poisoned)
+        call(device_array, device_array, 0, out=poison)
+    assert all((p == -7).all() for p in poison)
 
 
 def test_what_cannot_be_compiled(context: cm.Context) -> None:

@@ -81,8 +81,8 @@ def test_unusual_records(context: cm.Context, mode: str) -> None:
     total = cm.Map(lambda r: r["a"] + r["b"])
     rows = np.rec.array([(1, 2.5), (3, 4.5)], dtype=[("a", "i4"), ("b", "f8")])
     assert_same(total(rows, context=context, mode=mode), np.array([3.5, 7.5]))
-    titled = np.ones(3, np.dtype([(("first", "a"), "i4"), ("b", "i4")]))
-    assert_same(total(titled, context=context, mode=mode), np.full(3, 2, np.int32))
+    with_titles = np.ones(3, np.dtype([(("first", "a"), "i4"), ("b", "i4")]))
+    assert_same(total(with_titles, context=context, mode=mode), np.full(3, 2, np.int32))
     records = np.zeros(3, np.dtype({"names": ["a", "b"], "formats": ["i4", "i2"], "offsets": [0, 0]}))
     records["a"] = 70_000
     assert_same(total(records, context=context, mode=mode), records["a"] + records["b"])

@@ -102,9 +102,9 @@ def test_reduce_keeps_the_order(case: Case, context: cm.Context, mode: str, rng:
         x = case.random(rng, length)
         expected = case.prefixes(x)[-1]
         assert_same(cm.Reduce(case.op)(x, context=context, mode=mode), expected, length)
-    aligned = case.random(rng, 1025, align=True)
-    device_array = cm.Reduce(case.op)(cm.array(aligned, context), mode=mode)
-    assert_same(device_array.to_numpy(), case.prefixes(aligned)[-1])
+    records = case.random(rng, 1025, align=True)
+    device_array = cm.Reduce(case.op)(cm.array(records, context), mode=mode)
+    assert_same(device_array.to_numpy(), case.prefixes(records)[-1])
 
 
 def test_the_last_level_keeps_the_order_on_the_host_too(
@@ -337,7 +337,7 @@ def test_an_exception_in_combine_is_the_users_own(context: cm.Context) -> None:
 # ----------------------------------------------------------------------------------------------------------------- laws
 OFFSETS, PLACES, ONES = np.array([0, 2, 6]), np.zeros(6, np.int32), np.ones(6, np.float32)
 POINTS = np.ones((6, 2), np.float32)
-PAIRED = ["x = Vi(2)", "y = Vj(2)"]
+ALIASES = ["x = Vi(2)", "y = Vj(2)"]
 USES: dict[str, Callable[..., Any]] = {
     "reduce": lambda op, **k: cm.Reduce(op)(ONES, **k),
     "scan": lambda op, **k: cm.Scan(op)(ONES, **k),
@@ -350,7 +350,7 @@ USES: dict[str, Callable[..., Any]] = {
     "segments": lambda op, **k: cm.segmented_reduce(ONES, OFFSETS, op, **k),
     "keys": lambda op, **k: cm.reduce_by_key(PLACES, ONES, op, **k),
     "matrix": lambda op, **k: cm.spmv((OFFSETS, PLACES, ONES), ONES, add=op, **k),
-    "genred": lambda op, **k: cm.Genred("x - y", PAIRED, op, axis=1)(POINTS, POINTS, **k),
+    "genred": lambda op, **k: cm.Genred("x - y", ALIASES, op, axis=1)(POINTS, POINTS, **k),
     "lazy": lambda op, **k: (cm.Vi(POINTS) - cm.Vj(POINTS)).reduce(op, axis=1, **k),
 }
 

@@ -83,8 +83,8 @@ def test_an_empty_input_has_no_place(name: str, context: cm.Context, mode: str) 
 
 def test_all_axes_are_reduced_in_c_order(context: cm.Context, mode: str, rng: np.random.Generator) -> None:
     x = rng.permutation(7 * 5 * 13).reshape(7, 5, 13).astype(np.int32)
-    fortran, turned = np.asfortranarray(x), x.transpose(2, 0, 1)
-    for layout in (x, fortran, turned, x[::-1, :, ::2]):
+    fortran, transpose = np.asfortranarray(x), x.transpose(2, 0, 1)
+    for layout in (x, fortran, transpose, x[::-1, :, ::2]):
         assert_same(reduce_by_name("argmin", layout, context, mode), np.int64(np.argmin(layout)))
     assert_same(reduce_by_name("argmin", np.int32(5), context, mode), np.int64(0), "0-d")
     assert_same(reduce_by_name("sum", np.float32(5), context, mode), np.float32(5), "0-d")

@@ -59,13 +59,13 @@ def test_argmax_of_every_column(context: cm.Context, mode: str, rng: np.random.G
         return {name: cm.where(take, b[name], a[name]) for name in ("value", "place")}
 
     first = cm.Operator(better, (-np.inf, np.iinfo(np.int64).max))
-    placed = cm.Map(lambda row: {"value": row["x"], "place": [cm.index] * 3})
+    primitive = cm.Map(lambda row: {"value": row["x"], "place": [cm.index] * 3})
     for length in LENGTHS:
         x = np.zeros(length, [("x", "f4", 3)])
         x["x"] = rng.integers(-50, 50, (length, 3))
-        pairs = placed(x, context=context, mode=mode)
+        pairs = primitive(x, context=context, mode=mode)
         for result in (
-            (placed >> cm.Reduce(first))(x, context=context, mode=mode),
+            (primitive >> cm.Reduce(first))(x, context=context, mode=mode),
             cm.Reduce(first)(pairs, context=context, mode=mode, finish="host"),
         ):
             assert_same(result["place"], x["x"].argmax(axis=0), length)

@@ -51,9 +51,9 @@ def test_dtypes_that_no_kernel_holds(x: Any, context: cm.Context, launches: list
 
 def test_uint64_with_signed_integers(context: cm.Context, launches: list[str]) -> None:
     x = np.ones(3, np.uint64)
-    for signed in (np.int8, np.int16, np.int32, np.int64):
+    for dtype in (np.int8, np.int16, np.int32, np.int64):
         with pytest.raises(cm.DTypeError, match="astype"):
-            ADD(x, np.ones(3, signed), context=context)
+            ADD(x, np.ones(3, dtype), context=context)
     with pytest.raises(cm.DTypeError, match="astype"):
         cm.Map(lambda x: x + cm.index)(x, context=context)
     assert not launches

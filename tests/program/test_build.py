@@ -69,8 +69,8 @@ def test_values_are_cast_to_what_the_operator_asks_for() -> None:
     (value,) = step_of(cm.Reduce(wide)(vector("f4"))).nodes
     assert value.dtype == np.float64
     assert cm.Reduce(wide)(vector("f4")).dtype == np.float64
-    (untouched,) = step_of(cm.Reduce(wide)(vector("f8"))).nodes
-    assert isinstance(untouched, Symbol)
+    (node,) = step_of(cm.Reduce(wide)(vector("f8"))).nodes
+    assert isinstance(node, Symbol)
 
 
 def test_records_stay_records() -> None:

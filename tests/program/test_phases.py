@@ -174,8 +174,8 @@ def test_numbers_in_the_formula_are_no_constants(number: Any) -> None:
 
 def test_a_constant_used_twice_is_found_once() -> None:
     x, s = Symbol("x", F4, varies=True), Symbol("s", F4)
-    doubled = s + s
-    assert [n is doubled for n in constants([x * doubled, x + doubled])] == [True]
+    twice = s + s
+    assert [n is twice for n in constants([x * twice, x + twice])] == [True]
 
 
 def test_what_varies_below_a_where_is_no_constant() -> None:

@@ -72,10 +72,10 @@ def test_equal_reductions_become_one_step() -> None:
 
 
 def test_equal_steps_behind_equal_steps_become_one() -> None:
-    def normed(x: Any) -> Any:
+    def norm(x: Any) -> Any:
         return cm.Scan("sum")(x / TOP(x))
 
-    assert labels_of(program_of(lambda x: normed(x) * normed(x), "f4")) == ["Reduce('maximum')", "Scan('sum')"]
+    assert labels_of(program_of(lambda x: norm(x) * norm(x), "f4")) == ["Reduce('maximum')", "Scan('sum')"]
 
 
 @pytest.mark.parametrize(
@@ -177,12 +177,12 @@ def test_formulas_of_thousands_of_nodes_are_no_deeper_than_others() -> None:
 
 @pytest.mark.parametrize("kind", [cm.Scan("maximum"), lambda x: x - TOP(x)], ids=["scans", "reduces"])
 def test_iterations_of_hundreds_of_steps_are_no_deeper_than_others(kind: Callable[[Any], Any]) -> None:
-    def iterated(x: Any) -> Any:
+    def iterate(x: Any) -> Any:
         for _ in range(400):
             x = kind(x)
         return x
 
-    program = program_of(iterated, "f4")
+    program = program_of(iterate, "f4")
     assert len(program.steps) == 400
     assert_in_order(program)
 
@@ -211,13 +211,13 @@ def formula_nodes(roots: list[Node]) -> list[Node]:
 
 
 def test_steps_come_after_what_they_need() -> None:
-    def tangled(x: Any, y: Any) -> Any:
+    def tangle(x: Any, y: Any) -> Any:
         total = cm.Scan("sum")(x)
         top, low = TOP(total), cm.Reduce("minimum")(y)
         power = cm.Unfold("product")(top - low)
         return SUM(power * x), cm.Scan("maximum")(power + y), low
 
-    program = program_of(tangled, "f4", "f4")
+    program = program_of(tangle, "f4", "f4")
     assert_in_order(program)
     assert sorted(labels_of(program)) == sorted(
         [

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 from scipy import sparse
-from support.masks import check_promises, expanded, mask_of_half, random_clusters, random_half
+from support.masks import check_promises, mask_of_blocks, mask_of_half, random_clusters, random_half
 
 import clmapreduce as cm
 
@@ -20,8 +20,8 @@ def check_pairs(ranges: cm.Ranges, mask: Array) -> None:
     for axis, pairs in ((1, mask), (0, mask.T)):
         half = ranges.half(axis, rows, columns)
         check_promises(half)
-        assert (expanded(half) == pairs).all()
-        assert (expanded(ranges.T.half(1 - axis, columns, rows)) == pairs).all()
+        assert (mask_of_blocks(half) == pairs).all()
+        assert (mask_of_blocks(ranges.T.half(1 - axis, columns, rows)) == pairs).all()
         assert ranges.half(axis, rows, columns) is half
     assert ranges.pairs == mask.sum()
     assert ranges.T.T is ranges and ranges.swap_axes() is ranges.T
@@ -40,8 +40,8 @@ def test_three_arrays_tell_the_other_three(repeat: int, rng: np.random.Generator
 def test_six_arrays_are_taken_as_they_are(rng: np.random.Generator) -> None:
     first, second = random_half(rng, 20, 30), random_half(rng, 30, 20)
     ranges = cm.Ranges([*first, *second])
-    assert (expanded(ranges.half(1, 20, 30)) == mask_of_half(first, 20, 30)).all()
-    assert (expanded(ranges.half(0, 20, 30)) == mask_of_half(second, 30, 20)).all()
+    assert (mask_of_blocks(ranges.half(1, 20, 30)) == mask_of_half(first, 20, 30)).all()
+    assert (mask_of_blocks(ranges.half(0, 20, 30)) == mask_of_half(second, 30, 20)).all()
 
 
 def test_arrays_given_may_change_afterwards(rng: np.random.Generator) -> None:
@@ -146,7 +146,7 @@ def test_no_near_pair_is_missed(rng: np.random.Generator) -> None:
     x = rng.integers(0, 6, (200, 2)) / 8
     x, lab = cm.cluster.sort_clusters(x, cm.cluster.grid_cluster(x, 0.25))
     ranges = cm.Ranges.radius(x, None, 0.375, cm.cluster.cluster_ranges(lab))
-    mask = expanded(ranges.half(1, 200, 200))
+    mask = mask_of_blocks(ranges.half(1, 200, 200))
     near = ((x[:, None] - x) ** 2).sum(-1) <= 0.375**2
     assert mask[near].all() and (mask == mask.T).all() and not mask.all()
 

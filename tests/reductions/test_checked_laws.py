@@ -150,7 +150,7 @@ def best(a: Any, b: Any) -> dict[str, Any]:
     return {name: m.where(take, b[name], a[name]) for name in ("v", "at")}
 
 
-def tied(a: Any, b: Any) -> dict[str, Any]:
+def tie(a: Any, b: Any) -> dict[str, Any]:
     """As `best`, but of equal values the one in front."""
     return {name: m.where(b["v"] > a["v"], b[name], a[name]) for name in ("v", "at")}
 
@@ -162,7 +162,7 @@ def ends(a: Any, b: Any) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def restarted(a: Any, b: Any) -> dict[str, Any]:
+def restart(a: Any, b: Any) -> dict[str, Any]:
     """Sums that begin again at a flag: a segmented scan."""
     return {"flag": a["flag"] | b["flag"], "sum": m.where(b["flag"], b["sum"], a["sum"] + b["sum"])}
 
@@ -206,9 +206,9 @@ RECORDS: dict[str, tuple[Callable[..., Any], Any, Any, bool]] = {
     "moments with a whole count": (chan, (0, 0, 0), dtype(n="i8", mean="f8", m2="f8"), True),
     "moments of three": (chan, (0, 0, 0), dtype(n="f4", mean=("f4", 3), m2=("f4", 3)), True),
     "argmax": (best, (-INF, 2**31 - 1), dtype(v="f4", at="i4"), True),
-    "argmax in order": (tied, (-INF, 0), dtype(v="f4", at="i4"), False),
+    "argmax in order": (tie, (-INF, 0), dtype(v="f4", at="i4"), False),
     "ends": (ends, (False, 0, 0), dtype(seen="?", first="f8", last="i2"), False),
-    "segmented sum": (restarted, (False, 0), dtype(flag="?", sum="f4"), False),
+    "segmented sum": (restart, (False, 0), dtype(flag="?", sum="f4"), False),
     "largest sum of neighbours": (stretch, (0, -INF, -INF, -INF), dtype(sum="f4", head="f4", tail="f4", best="f4"), False),
     "brackets": (brackets, (0, 0), dtype(open="i4", close="i4"), False),
     "shifted sums": (shift, (-INF, 0), dtype(top="f4", sum="f4"), True),
@@ -271,11 +271,11 @@ def test_values_that_break_a_law_do_break_it() -> None:
     x, y = Symbol("x", np.dtype("f8")), Symbol("y", np.dtype("f8"))
     node = middle(x, y)
 
-    def combined(a: float, b: float) -> float:
+    def combine(a: float, b: float) -> float:
         return float(evaluate(node, {x: np.float64(a), y: np.float64(b)}))
 
     a, b, c = operands.values()
-    assert combined(combined(a, b), c) != combined(a, combined(b, c))
+    assert combine(combine(a, b), c) != combine(a, combine(b, c))
 
 
 def test_an_operator_is_tried_once_per_dtype() -> None:

@@ -38,7 +38,7 @@ BOUNDS = {
 }  # fmt: skip
 
 
-def declared(text: str) -> dict[str, str]:
+def declarations(text: str) -> dict[str, str]:
     """Name → type of every variable declared outside the braces."""
     outside = re.sub(r"\{[^{}]*\}", "", text)
     return {name: kind for kind, name in re.findall(r"(?:^|;\s*)(\w+) (\w+) = ", outside, re.M)}
@@ -66,18 +66,18 @@ def test_parts_are_c_names_with_their_types(op: OperatorText) -> None:
 
 def test_declare_copy_and_broadcast_declare_one_variable_per_part(op: OperatorText) -> None:
     for lanes in widths(op):
-        assert declared(op.declare("acc", lanes)) == of(op, "acc", lanes)
-        assert declared(op.copy("new", "old", lanes)) == of(op, "new", lanes)
-        assert declared(op.broadcast("wide", "acc", lanes)) == of(op, "wide", lanes)
-        assert declared(op.last_lane("end", "acc", lanes)) == of(op, "end")
-        assert declared(op.lanes_up("up", "acc", 1, lanes) if lanes > 1 else op.declare("up")) == of(op, "up", lanes)
-        assert declared(op.joined("row", ["a", "b"], lanes)) == of(op, "row", lanes)
-        assert declared(op.paired("p", "a", "b", lanes)).items() >= of(op, "p", lanes).items()
+        assert declarations(op.declare("acc", lanes)) == of(op, "acc", lanes)
+        assert declarations(op.copy("new", "old", lanes)) == of(op, "new", lanes)
+        assert declarations(op.broadcast("wide", "acc", lanes)) == of(op, "wide", lanes)
+        assert declarations(op.last_lane("end", "acc", lanes)) == of(op, "end")
+        assert declarations(op.lanes_up("up", "acc", 1, lanes) if lanes > 1 else op.declare("up")) == of(op, "up", lanes)
+        assert declarations(op.joined("row", ["a", "b"], lanes)) == of(op, "row", lanes)
+        assert declarations(op.paired("p", "a", "b", lanes)).items() >= of(op, "p", lanes).items()
 
 
 def test_assign_and_reset_declare_nothing(op: OperatorText) -> None:
     for text in (op.assign("a", "b"), op.reset("a")):
-        assert not declared(text)
+        assert not declarations(text)
         assert [f"a_{part}" for part, _ in op.parts] == re.findall(r"\b(a_\w+) = ", text)
 
 
@@ -85,7 +85,7 @@ def test_merge_writes_the_target_and_leaves_its_names_inside_braces(op: Operator
     for lanes in widths(op):
         text = op.merge("acc", "acc", "next", lanes)
         assert text.startswith("{\n") and text.endswith("\n}")
-        assert not declared(text)
+        assert not declarations(text)
         assert re.findall(r"^(acc_\w+) = ", text, re.M) == [f"acc_{part}" for part, _ in op.parts]
 
 
@@ -93,7 +93,7 @@ def test_fold_halves_the_lanes_until_one_is_left(op: OperatorText) -> None:
     halving = re.compile(r"^(\w+) (\w+) = (\w+)\.(\w+), (\w+) = (\w+)\.(\w+);", re.M)
     for lanes in widths(op):
         text = op.fold("whole", "acc", lanes)
-        assert of(op, "whole").items() <= declared(text).items()
+        assert of(op, "whole").items() <= declarations(text).items()
         halves = halving.findall(text)
         lanes_left = lanes
         for k in range(0, len(halves), len(op.parts)):
@@ -146,7 +146,7 @@ def test_finish_hands_the_results_parts_to_the_store(op: OperatorText) -> None:
 def test_converting_an_accumulator_keeps_its_parts() -> None:
     wide, narrow = OperatorText(operator_of("sum"), True), OperatorText(operator_of("sum", accumulate="fast"), True)
     text = wide.converted("carry", "acc", narrow)
-    assert declared(text)["carry_total"] == "double"
+    assert declarations(text)["carry_total"] == "double"
     assert "((double)(acc_total))" in text
     assert wide.converted("carry", "acc", wide).strip() == "double carry_total = acc_total;"
     names = [

@@ -47,7 +47,7 @@ class Together:
             self.length = array.size
         self.bound = BoundTogether(self.parts)
 
-    def absorbed(self) -> list[dict[str, Any]]:
+    def absorb_all(self) -> list[dict[str, Any]]:
         """The accumulator of nothing, and after each index."""
         return list(accumulators(self.bound, self.values, self.numbers, self.length))
 
@@ -128,14 +128,14 @@ def test_the_result_is_a_record_of_all_results_in_order() -> None:
 def test_each_absorbs_as_if_alone(first: str, second: str) -> None:
     """Also NaN, infinities and both zeros, which another operator's values must not touch."""
     together = Together((first, np.array(SPECIAL)), (second, np.array(SPECIAL[::-1], "f4")))
-    for i, acc in enumerate(together.absorbed()):
+    for i, acc in enumerate(together.absorb_all()):
         both = {f"r{k}_{name}": part for k in (0, 1) for name, part in together.alone(k)[i].items()}
         assert_same(acc, both)
 
 
 def test_each_finishes_as_if_alone() -> None:
     together = several()
-    for i, acc in enumerate(together.absorbed()):
+    for i, acc in enumerate(together.absorb_all()):
         own = [part for k, bound_operator in enumerate(together.parts) for part in finish(bound_operator, together.alone(k)[i]).values()]
         assert_same(finish(together.bound, acc), {f"p{j}": part for j, part in enumerate(own)})
 
@@ -155,7 +155,7 @@ def test_each_merges_as_if_alone() -> None:
 
 def test_the_identity_changes_nothing() -> None:
     together = several()
-    nothing = together.absorbed()[0]
+    nothing = together.absorb_all()[0]
     for acc in together.singles():
         assert_same(merge(together.bound, acc, nothing), acc)
         assert_same(merge(together.bound, nothing, acc), acc)
@@ -170,10 +170,10 @@ def test_merging_is_associative() -> None:
 
 def test_absorbing_is_merging_one_by_one() -> None:
     together = several()
-    total = together.absorbed()[0]
+    total = together.absorb_all()[0]
     for single in together.singles():
         total = merge(together.bound, total, single)
-    assert_same(total, together.absorbed()[-1])
+    assert_same(total, together.absorb_all()[-1])
 
 
 def test_several_values_are_absorbed_in_order() -> None:
@@ -186,7 +186,7 @@ def test_several_values_are_absorbed_in_order() -> None:
     numbers |= {node: x[i] for i, nodes in enumerate(each) for node in nodes}
     numbers |= {place: np.int64(i) for i, place in enumerate(places)}
     at_once: Any = together.bound.absorb(acc, each, places)  # type: ignore[arg-type]
-    assert_same({name: evaluate(node, numbers) for name, node in at_once.items()}, together.absorbed()[-1])
+    assert_same({name: evaluate(node, numbers) for name, node in at_once.items()}, together.absorb_all()[-1])
 
 
 # ------------------------------------------------------------------------------------------------------------- locating
@@ -243,10 +243,10 @@ def test_one_part_decides_for_all(others: list[Any], commutative: bool, identity
 
 def test_the_shortest_chain_holds_for_all() -> None:
     assert Together(("sum", ONES), ("maximum", ONES)).bound.chain is None
-    compensated = Together(("maximum", ONES), ("sum", ONES), fp64=False)
-    assert compensated.bound.chain == compensated.parts[1].chain == 4096
-    compensated.parts[0].chain = 100
-    assert BoundTogether(compensated.parts).chain == 100
+    without_doubles = Together(("maximum", ONES), ("sum", ONES), fp64=False)
+    assert without_doubles.bound.chain == without_doubles.parts[1].chain == 4096
+    without_doubles.parts[0].chain = 100
+    assert BoundTogether(without_doubles.parts).chain == 100
 
 
 def test_a_long_line_is_cut_as_the_chain_asks() -> None:
@@ -262,9 +262,9 @@ def test_a_long_line_is_cut_as_the_chain_asks() -> None:
 @pytest.mark.parametrize("lanes", [1, 4])
 def test_statements_name_every_component_once(lanes: int) -> None:
     text = OperatorText(Together(("sum", ONES), ("maximum", ONES), ("argmin", ONES)).bound)
-    declared = text.declare("acc", lanes).splitlines()
+    declarations = text.declare("acc", lanes).splitlines()
     suffix = str(lanes) if lanes > 1 else ""
-    assert [line.split(" = ")[0] for line in declared] == [
+    assert [line.split(" = ")[0] for line in declarations] == [
         f"double{suffix} acc_r0_total", f"float{suffix} acc_r1_best", f"float{suffix} acc_r2_best", f"long{suffix} acc_r2_place",
     ]  # fmt: skip
     assert text.itemsize == 24

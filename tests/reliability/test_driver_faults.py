@@ -8,7 +8,7 @@ from dataclasses import replace
 import numpy as np
 import pyopencl as cl
 import pytest
-from support.driver_faults import CODES, ENQUEUES, Driver, fails_cleanly, nothing_lost, places
+from support.driver_faults import CODES, ENQUEUES, Driver, fails_cleanly, no_leak, places
 from support.exact_calls import families
 from support.oracles import assert_same
 
@@ -27,7 +27,7 @@ def test_warm_calls(name: str, late: bool, context: cm.Context) -> None:
     chosen_places = [place for place in places(context, family) if not late or place[0] in ENQUEUES]
     for turn, place in enumerate(chosen_places, at):
         fault = list(CODES)[turn % len(CODES)]
-        with nothing_lost(context.queue):
+        with no_leak(context.queue):
             errors += bool(fails_cleanly(context, family, Driver(place, fault, late)))
     assert errors
 
@@ -40,10 +40,10 @@ def test_calls_that_build(
     for name in ("new_program", "build_program", "program_info", "new_kernel", "group_info", "argument_count"):
         monkeypatch.setenv("CLMR_CACHE_DIR", str(tmp_path / name))
         fresh = cm.Context(context.device, cl_context=cl.Context([context.device.cl_device]))
-        with nothing_lost(fresh.queue):
+        with no_leak(fresh.queue):
             words = fails_cleanly(fresh, ALL["map"], Driver((name, 0), fault))
-            retried = (name, fault) == ("build_program", "build failure") and context.device.vendor == "pocl"
-            assert words or name == "program_info" or retried  # what is not kept on disk runs all the same
+            tries_twice = (name, fault) == ("build_program", "build failure") and context.device.vendor == "pocl"
+            assert words or name == "program_info" or tries_twice  # what is not kept on disk runs all the same
             if (name, fault) == ("build_program", "no compiler"):
                 assert "no compiler" in words and "another device" in words
 
@@ -103,7 +103,7 @@ def test_a_failed_command_does_not_spoil_what_it_read(context: cm.Context) -> No
     x = cm.array(np.arange(1000), context)
     step = cm.Map("x + 1")
     step(x, out=step(x))
-    with nothing_lost(context.queue), Driver(("enqueue_kernel", 0), "out of resources", late=True):
+    with no_leak(context.queue), Driver(("enqueue_kernel", 0), "out of resources", late=True):
         y = step(x)
         for _ in range(2):
             with pytest.raises(cm.DeviceMemoryError, match="OUT_OF_RESOURCES"):

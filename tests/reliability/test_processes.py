@@ -19,7 +19,7 @@ from hostsched.compiler import disk_cache
 needs_fork = pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork here")
 Script = Callable[..., "subprocess.CompletedProcess[str]"]
 
-FORKED = """
+FORKS = """
 def forked(work, leave=os._exit):
     sys.stdout.flush()
     process = os.fork()
@@ -99,7 +99,7 @@ print(failed, (late.to_numpy() == few * 19.25 + os.getpid()).all())
 @needs_fork
 def test_a_fork_after_use_refuses_every_call_and_the_parent_goes_on(program: Program) -> None:
     """The child ends as Python programs do, with destructors and exit handlers; only the driver's handlers do not run."""
-    lines = FORKED + """
+    lines = FORKS + """
 held = cm.array(few)
 total = cm.Reduce("sum")
 ready = (cm.Map("x * y") >> total).compile([few.shape, few.shape], np.float32)
@@ -119,7 +119,7 @@ print(late.to_numpy(), total(few), int(ready(held, held)))
 @needs_fork
 def test_a_forked_child_ends_with_its_status_and_loses_no_output(program: Program) -> None:
     """Intel's exit handlers wait for threads that a child does not have: it hung once in about 60 runs."""
-    lines = FORKED + """
+    lines = FORKS + """
 import atexit, ctypes
 
 total = cm.Reduce("sum")(few)
@@ -136,7 +136,7 @@ print(forked(lambda: "in the child", lambda code: sys.exit(7)))
 @needs_fork
 def test_a_fork_in_a_thread_while_others_compute(program: Program) -> None:
     """Locks that the other threads hold at that moment hold the child up no longer than the parent."""
-    lines = FORKED + """
+    lines = FORKS + """
 total, stop = cm.Reduce("sum"), threading.Event()
 def work():
     while not stop.is_set():
@@ -161,7 +161,7 @@ print(codes, total(few))
 
 @needs_fork
 def test_a_fork_with_work_pending(program: Program) -> None:
-    lines = FORKED + """
+    lines = FORKS + """
 try:
     gaussian(cm.array(x), cm.array(y)).sum(axis=1, progress=interrupt)
 except KeyboardInterrupt:

@@ -103,8 +103,8 @@ def pipelines(context: cm.Context, mode: str) -> Iterator[Check]:
     how: dict[str, Any] = {"context": context, "mode": mode}
     for x in (SHORT, X):
         wide = x.astype("f8")
-        centred = cm.fuse(lambda x: x - cm.Reduce("sum")(x))
-        yield "centred", centred(x, **how), wide - wide.sum()
+        from_mean = cm.fuse(lambda x: x - cm.Reduce("sum")(x))
+        yield "centred", from_mean(x, **how), wide - wide.sum()
         spread = cm.fuse(lambda x: cm.Reduce("sum")((x - cm.Reduce("sum")(x) / 9) ** 2))
         yield "spread", spread(x, **how), np.square(wide - wide.sum() / 9).sum()
         running = cm.fuse(lambda x: cm.Scan("sum")(x * x) + cm.Reduce("maximum")(x))

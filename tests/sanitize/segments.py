@@ -47,7 +47,7 @@ def whole(op: str, x: Any, offsets: Any = OFFSETS) -> Any:
     return np.array([REDUCTIONS[op](x[a:b].astype("f8")) if b > a else EMPTY for a, b in pairwise(offsets)])
 
 
-def forced(box: Any, op: Any, elements: list[Element], front: Any, context: cm.Context, mode: str, **how: Any) -> Any:
+def reduce_by_box(box: Any, op: Any, elements: list[Element], front: Any, context: cm.Context, mode: str, **how: Any) -> Any:
     """Segments reduced by the scheme that a launch box belongs to. how: as in a `SegmentCall`."""
     prepared = prepare_segments(
         SegmentCall(*segment_operator(op), front, **how),
@@ -61,7 +61,7 @@ def forced(box: Any, op: Any, elements: list[Element], front: Any, context: cm.C
 
 def of_a_box(box: Any, context: cm.Context, mode: str) -> Iterator[Check]:
     """Every operator; records in order; values through columns; an initial value."""
-    one = partial(forced, box, context=context, mode=mode)
+    one = partial(reduce_by_box, box, context=context, mode=mode)
     for op in REDUCTIONS:
         x = 1 + VALUES / 64 if op == "product" else VALUES
         yield op, one(op, [Element(x)], lambda x: x, empty=EMPTY), whole(op, x)
@@ -82,7 +82,7 @@ def walks(context: cm.Context, mode: str) -> Iterator[Check]:
         for one in records[first:end]:
             a, b = a * float(one["a"]), b * float(one["a"]) + float(one["b"])
         expected.append((a, b))
-    yield "affine", forced(box, AFFINE, [Element(records)], lambda x: x, context, mode), np.array(expected).T
+    yield "affine", reduce_by_box(box, AFFINE, [Element(records)], lambda x: x, context, mode), np.array(expected).T
 
 
 def calls(context: cm.Context, mode: str) -> Iterator[Check]:

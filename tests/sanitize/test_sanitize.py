@@ -52,9 +52,9 @@ class Outcome:
     log: str
 
 
-def under_oclgrind(case: str, mode: str, folder: Path, uninitialised: bool) -> Outcome:
+def under_oclgrind(case: str, mode: str, folder: Path, check_reads: bool) -> Outcome:
     """Runs a case in a process of its own. uninitialised: whether reads of what nobody wrote are looked for."""
-    log = folder / f"{case}-{mode}-{uninitialised}.log"
+    log = folder / f"{case}-{mode}-{check_reads}.log"
     settings = {
         "OCL_ICD_VENDORS": str(DRIVER),
         "OCLGRIND_BUILD_OPTIONS": "-O0",
@@ -66,7 +66,7 @@ def under_oclgrind(case: str, mode: str, folder: Path, uninitialised: bool) -> O
         "CLMR_CACHE_DIR": str(folder / "kernels"),
         "PYTHONPATH": os.pathsep.join([str(TESTS.parent), str(TESTS)]),
     }
-    if uninitialised:  # any value switches it on
+    if check_reads:  # any value switches it on
         settings["OCLGRIND_UNINITIALIZED"] = "1"
     process = subprocess.run(
         [sys.executable, "-m", "sanitize", case, mode], env={**os.environ, **settings}, capture_output=True, text=True,
@@ -104,10 +104,10 @@ def test_a_planted_fault_is_logged(fault: str, tmp_path: Path) -> None:
 
 def test_why_some_cases_are_not_looked_at_for_uninitialised_reads(tmp_path: Path) -> None:
     """oclgrind 21.10 takes numbers in the upper half of sixteen for unwritten: with that check alone it complains."""
-    for uninitialised in (False, True):
-        outcome = under_oclgrind(FALSE_ALARM, "planted", tmp_path, uninitialised)
+    for check_reads in (False, True):
+        outcome = under_oclgrind(FALSE_ALARM, "planted", tmp_path, check_reads)
         assert outcome.code == 0, outcome.output
-        assert ("Uninitialized" in outcome.log) == uninitialised, "oclgrind is right now: look at every case"
+        assert ("Uninitialized" in outcome.log) == check_reads, "oclgrind is right now: look at every case"
 
 
 def test_which_templates_ran(outcomes: dict[tuple[str, str], Future[Outcome]]) -> None:

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from support.random_segments import CHUNKS, EDGES, geometries, shaped
+from support.random_segments import CHUNKS, EDGES, geometries, offsets_in_shape
 
 import clmapreduce as cm
 from clmapreduce.calls.options import Options
@@ -56,7 +56,7 @@ def assert_cut(offsets: Any, share: int, has_last_end: bool, context: cm.Context
 
 @pytest.mark.parametrize("geometry", [name for name in {**EDGES, **CHUNKS} if name != "none"])
 def test_chunks_weigh_alike(geometry: str, context: cm.Context, rng: np.random.Generator) -> None:
-    offsets = shaped(geometry, rng, rng.choice(["i4", "i8"]))
+    offsets = offsets_in_shape(geometry, rng, rng.choice(["i4", "i8"]))
     for share in (1, 2, 700, 1024, 4096, 15360):
         assert_cut(offsets, share, bool(rng.integers(2)), context)
 
@@ -85,7 +85,7 @@ def test_wild_offsets_are_cut_somehow(context: cm.Context, rng: np.random.Genera
 
 def test_offsets_are_cut_once_until_they_are_written(context: cm.Context, rng: np.random.Generator) -> None:
     values = rng.standard_normal(40_000).astype("f4")
-    offsets = cm.array(shaped("eights", rng), context)
+    offsets = cm.array(offsets_in_shape("eights", rng), context)
     on_device = cm.array(values[:24_000], context)
 
     def prepared() -> Reduction:
@@ -137,12 +137,12 @@ def wrong_offsets(rng: np.random.Generator, dtype: str) -> dict[str, tuple[Any, 
 
 
 @pytest.mark.parametrize("dtype", ["i4", "i8"])
-@pytest.mark.parametrize("blocked", [True, False])
+@pytest.mark.parametrize("in_blocks", [True, False])
 def test_teams_see_wrong_offsets(
-    blocked: bool, dtype: str, context: cm.Context, rng: np.random.Generator, monkeypatch: pytest.MonkeyPatch
+    in_blocks: bool, dtype: str, context: cm.Context, rng: np.random.Generator, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """No launch reads them before the reduction; nothing is written but results that nobody gets."""
-    box = TeamBox(most=4096, join_block=32, blocked=blocked, window=3)
+    box = TeamBox(most=4096, join_block=32, blocked=in_blocks, window=3)
     monkeypatch.setattr(context, "_caches", Caches())
     monkeypatch.setattr(Teams, "default", lambda _: box)
     monkeypatch.setattr("clmapreduce.segmented.check._wrong_on_device", lambda *_: pytest.fail("offsets are read"))
@@ -175,7 +175,7 @@ def test_facts_of_offsets_keep_no_context(
 ) -> None:
     monkeypatch.setattr(Teams, "default", lambda _: TeamBox(most=4096, join_block=32))
     own = cm.Context(context.device)
-    offsets = cm.array(shaped("eights", rng), own)
+    offsets = cm.array(offsets_in_shape("eights", rng), own)
     values = cm.array(np.ones(24_000, "f4"), own)
     for _ in range(2):
         result = cm.segmented_reduce(values, offsets, mode="parallel")
@@ -191,15 +191,15 @@ def test_a_plan_keeps_a_call_behind_its_cuts(
 ) -> None:
     """Another thread that found it before would read cuts that nobody has made."""
     monkeypatch.setattr(Teams, "default", lambda _: TeamBox(most=4096, join_block=32))
-    plan = cm.SegmentPlan(cm.array(shaped("eights", rng), context), 24_000, mode="parallel")
+    plan = cm.SegmentPlan(cm.array(offsets_in_shape("eights", rng), context), 24_000, mode="parallel")
     values = cm.array(np.ones(24_000, "f4"), context)
     counts, fill = [], ChunkStarts.fill
 
-    def watched(self: ChunkStarts) -> None:
+    def note(self: ChunkStarts) -> None:
         counts.append(len(plan._calls))
         fill(self)
 
-    monkeypatch.setattr(ChunkStarts, "fill", watched)
+    monkeypatch.setattr(ChunkStarts, "fill", note)
     for _ in range(3):
         np.testing.assert_array_equal(plan.reduce(values, mode="parallel").to_numpy(), np.full(3000, 8, "f4"))
     assert counts == [0]

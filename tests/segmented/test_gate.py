@@ -27,7 +27,7 @@ BOXES = {
 }
 
 
-def left_by_stopped(context: cm.Context, box: Any, values: Any, offsets: Any, columns: Any) -> Any:
+def result_behind_gate(context: cm.Context, box: Any, values: Any, offsets: Any, columns: Any) -> Any:
     """What a launch with the gate closed leaves of -77; values are gathered through columns."""
     out = cm.array(np.full(offsets.size - 1, -77, "f4"), context)
     elements = [Element(cm.array(values, context), (1,)), Element(cm.array(columns, context), is_value=False)]
@@ -53,7 +53,7 @@ def test_a_closed_gate_stops_it(box: str, context: cm.Context, rng: np.random.Ge
             offsets = rng.integers(low, high, segments + 1).astype(rng.choice(["i4", "i8"]))
             offsets[0] = rng.choice([low, high - 1, int(offsets[0])])  # sums with what is there must not wrap
             columns = rng.integers(low, high, length).astype("i4")
-            results = left_by_stopped(context, BOXES[box], np.ones(9, "f4"), offsets, columns)
+            results = result_behind_gate(context, BOXES[box], np.ones(9, "f4"), offsets, columns)
             np.testing.assert_array_equal(results, np.full(segments, -77, "f4"), f"{segments}, {low}, {high}")
 
 

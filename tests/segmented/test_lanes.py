@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from support.random_segments import SHAPES, offsets_of, ragged, shaped, slices
+from support.random_segments import SHAPES, offsets_in_shape, offsets_of, random_lengths, slices
 
 import clmapreduce as cm
 from clmapreduce.calls.options import Options
@@ -114,7 +114,7 @@ def reduce(values: Array, offsets: Array, op: Any, context: cm.Context, **how: A
 @pytest.mark.parametrize("geometry", SHAPES)
 def test_segments_of_every_shape(cpu: cm.Context, rng: np.random.Generator, geometry: str) -> None:
     for op, code, places in (("sum", "f4", "i4"), ("maximum", "f8", "i8"), ("sum", "i4", "i8"), ("argmin", "i4", "i4")):
-        offsets = shaped(geometry, rng, places)
+        offsets = offsets_in_shape(geometry, rng, places)
         values = random_values(rng, op, code, int(offsets[-1]))
         assert_reduced(op, reduce(values, offsets, op, cpu), values, offsets)
 
@@ -213,7 +213,7 @@ def _same(x: Any) -> Any:
 @pytest.mark.parametrize("op", ["sum", "minimum"])
 @pytest.mark.parametrize("geometry", GATHERS)
 def test_fused_arrays(cpu: cm.Context, rng: np.random.Generator, geometry: str, op: str) -> None:
-    offsets = shaped(geometry, rng)
+    offsets = offsets_in_shape(geometry, rng)
     n = int(offsets[-1])
     a, b = random_values(rng, "sum", "f4", n), random_values(rng, "sum", "f4", n)
     result = reduce_map(_product_plus, op, [Element(a), Element(b)], offsets, n, cpu)
@@ -231,7 +231,7 @@ def test_fused_arrays(cpu: cm.Context, rng: np.random.Generator, geometry: str, 
 def test_gathered_elements(
     cpu: cm.Context, rng: np.random.Generator, geometry: str, code: str, places: str, op: str
 ) -> None:
-    offsets = shaped(geometry, rng, places)
+    offsets = offsets_in_shape(geometry, rng, places)
     n = int(offsets[-1])
     a, x = random_values(rng, "sum", code, n), random_values(rng, "sum", code, 777)
     number = np.arange(n)
@@ -256,7 +256,7 @@ def test_gathered_elements(
     np.testing.assert_array_equal(result[~finite], expected[~finite])
 
 
-def _halved(a: Any, x: Any) -> Any:
+def _half_of_sum(a: Any, x: Any) -> Any:
     return (a * x).astype("f4")
 
 
@@ -264,7 +264,7 @@ def test_gathered_elements_wider_than_the_stage(cpu: cm.Context, rng: np.random.
     offsets = offsets_of(rng.integers(0, 40, 300))
     n = int(offsets[-1])
     a, x, at = random_values(rng, "sum", "f8", n), random_values(rng, "sum", "f8", 777), rng.integers(0, 777, n).astype("i4")
-    result = reduce_map(_halved, "sum", [Element(a), Element(x, through=(2,)), Element(at, is_value=False)], offsets, n, cpu)
+    result = reduce_map(_half_of_sum, "sum", [Element(a), Element(x, through=(2,)), Element(at, is_value=False)], offsets, n, cpu)
     magnitude = exact("sum", np.abs(a * x[at]), offsets, "f8")
     assert (np.abs(result - exact("sum", a * x[at], offsets, "f8")) <= 1e-6 * magnitude).all()
 
@@ -282,7 +282,7 @@ def test_gathered_through_two_arrays(cpu: cm.Context, rng: np.random.Generator) 
 
 
 def test_the_same_bits_every_time(cpu: cm.Context, rng: np.random.Generator) -> None:
-    offsets = offsets_of([*rng.integers(0, 90, 4000), 50_000, *ragged(rng, 3000, 12)])
+    offsets = offsets_of([*rng.integers(0, 90, 4000), 50_000, *random_lengths(rng, 3000, 12)])
     values = random_values(rng, "sum", "f4", int(offsets[-1]))
     for op in ("sum", "logsumexp", "var"):
         first = segmented_reduce(values, offsets, op, context=cpu, mode="sequential").tobytes()

@@ -31,7 +31,7 @@ def no_reductions(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     launches: list[str] = []
     refusals: list[str] = []
 
-    def watched(self: Any, kernel: Any, *arguments: Any, **more: Any) -> Any:
+    def launch_and_note(self: Any, kernel: Any, *arguments: Any, **more: Any) -> Any:
         launches.append(kernel.name)
         return launch(self, kernel, *arguments, **more)
 
@@ -42,7 +42,7 @@ def no_reductions(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
             refusals.append(str(error))
             raise
 
-    monkeypatch.setattr(queue, "launch", watched)
+    monkeypatch.setattr(queue, "launch", launch_and_note)
     monkeypatch.setattr(check.Check, "settle", settle_and_note)
     yield
     reductions = [name for name in launches if re.fullmatch("cmr_segmented_(team|walk|lanes)", name)]
@@ -198,13 +198,13 @@ def test_devices_look_at_many_numbers_of_the_host(
     """Where they share its memory; what is told is the same."""
     calls: list[Any] = []
 
-    def looked(*arguments: Any) -> Any:
+    def note(*arguments: Any) -> Any:
         calls.append(arguments)
         return on_device(*arguments)
 
     on_device = check._wrong_on_device
     monkeypatch.setattr(check, "MANY", 4)
-    monkeypatch.setattr(check, "_wrong_on_device", looked)
+    monkeypatch.setattr(check, "_wrong_on_device", note)
     offsets = np.arange(7, dtype="i4")
     check.settled(check.check_offsets(offsets, sources, 6, 6, False, "offsets", Options(mode, context)))
     third = "[3] is 9" if sources is None else "[4] is 4, less"

@@ -11,7 +11,7 @@ import scipy.sparse as sparse
 from hypothesis import given
 from hypothesis import strategies as st
 from support.oracles import assert_near, assert_same, unit, values
-from support.random_segments import RANDOM, geometries, offsets_of, ragged, slices
+from support.random_segments import RANDOM, geometries, offsets_of, random_lengths, slices
 
 import clmapreduce as cm
 from clmapreduce.calls.options import Options
@@ -22,7 +22,7 @@ pytestmark = pytest.mark.drawn
 
 def matrix(rng: np.random.Generator, rows: int = 400, columns: int = 300, dtype: Any = "f4") -> sparse.csr_array:
     """Rows of any length, some empty; columns in any order, some twice."""
-    indptr = offsets_of(np.minimum(ragged(rng, rows, 8), 200))
+    indptr = offsets_of(np.minimum(random_lengths(rng, rows, 8), 200))
     indices = rng.integers(0, columns, int(indptr[-1])).astype("i4")
     return sparse.csr_array((values(rng, dtype, len(indices)), indices, indptr), shape=(rows, columns))
 
@@ -130,7 +130,7 @@ def test_matrices_without_data(context: cm.Context, mode: str, rng: np.random.Ge
 
 @pytest.mark.parametrize("unary", [False, True])
 def test_sources_of_entries(unary: bool, context: cm.Context, mode: str, rng: np.random.Generator) -> None:
-    lengths = ragged(rng, 200, 6)
+    lengths = random_lengths(rng, 200, 6)
     indptr, sources = offsets_of(lengths), rng.integers(0, 1000 - lengths + 1)
     columns, data, x = rng.integers(0, 50, 1000), rng.integers(-9, 9, 1000), rng.integers(-9, 9, 50)
     terms = x[columns] * (1 if unary else data)
@@ -157,8 +157,8 @@ def test_nothing_to_multiply(context: cm.Context, mode: str) -> None:
     how: dict[str, Any] = {"context": context, "mode": mode}
     assert_same(cm.spmv(sparse.csr_array((3, 0), dtype="f4"), np.zeros(0, "f4"), **how), np.zeros(3, "f4"))
     assert_same(cm.spmv(sparse.csr_array((0, 4), dtype="f4"), np.zeros((4, 2), "f4"), **how), np.zeros((0, 2), "f4"))
-    filled = cm.spmv(sparse.csr_array((3, 2), dtype="f4"), np.zeros(2, "f4"), init=1.0, empty=7.0, **how)
-    assert_same(filled, np.full(3, 7, "f4"))
+    result = cm.spmv(sparse.csr_array((3, 2), dtype="f4"), np.zeros(2, "f4"), init=1.0, empty=7.0, **how)
+    assert_same(result, np.full(3, 7, "f4"))
 
 
 def test_plans_tell_what_they_are(context: cm.Context, mode: str, rng: np.random.Generator) -> None:

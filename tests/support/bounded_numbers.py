@@ -50,7 +50,7 @@ class Bounded:
             exact = exact or (self.floats and dtype.itemsize > self.dtype.itemsize)
             return with_rounding(self.numbers.astype(np.longdouble), self.error, dtype, 0 if exact else 1)
         if dtype.kind == "b":
-            return Bounded((self.numbers != 0).astype(np.int64), dtype, undecided(self.numbers, self.error))
+            return Bounded((self.numbers != 0).astype(np.int64), dtype, is_undecided(self.numbers, self.error))
         if self.floats and not (np.isfinite(self.numbers) & (np.abs(self.numbers) < np.iinfo(dtype).max)).all():
             raise UnclearError(f"out of range for {dtype}")
         return Bounded(np.asarray(self.numbers).astype(np.int64).astype(dtype).astype(np.int64), dtype, self.error)
@@ -106,16 +106,16 @@ class Bounded:
             return with_rounding(np.abs(self.numbers), self.error, self.dtype)  # of the lowest integer itself
         return Bounded(np.abs(self.numbers), self.dtype, self.error)
 
-    def _compared(self, other: Any, sign: Callable[[Any, Any], Any]) -> Bounded:
+    def _compare(self, other: Any, sign: Callable[[Any, Any], Any]) -> Bounded:
         a, b = self._both(other)
         apart = a.numbers - b.numbers
-        return Bounded(sign(a.numbers, b.numbers).astype(np.int64), np.dtype(bool), undecided(apart, a.error + b.error))
+        return Bounded(sign(a.numbers, b.numbers).astype(np.int64), np.dtype(bool), is_undecided(apart, a.error + b.error))
 
     def __lt__(self, other: Any) -> Bounded:
-        return self._compared(other, operator.lt)
+        return self._compare(other, operator.lt)
 
     def __gt__(self, other: Any) -> Bounded:
-        return self._compared(other, operator.gt)
+        return self._compare(other, operator.gt)
 
     __radd__, __rmul__ = __add__, __mul__
 
@@ -132,7 +132,7 @@ def with_rounding(numbers: Any, error: Any, dtype: np.dtype, roundings: int = 1)
     return Bounded(numbers, dtype, error + rounding)
 
 
-def undecided(distance: Any, error: Any) -> Any:
+def is_undecided(distance: Any, error: Any) -> Any:
     """1 where the sign of a distance, or whether it is 0, is lost in its error."""
     return ((np.abs(distance) <= error) & (error > 0)).astype(np.longdouble)
 

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from support.bounded_numbers import Bounded, Meaning, UnclearError, undecided, whole, with_rounding
+from support.bounded_numbers import Bounded, Meaning, UnclearError, is_undecided, whole, with_rounding
 from support.oracles import (
     UNIT64,
     logsumexp,
@@ -109,7 +109,7 @@ class Interpreter:
             elif kind == "partials":
                 result = self._partials(name, value)
             elif kind == "unfold":
-                result = self._unfolded(name, value)
+                result = self._unfold(name, value)
             else:
                 result = FUNCTIONS[name](self._meaning, *((value, behind) if kind == "join" else (value,)))
         return _check(result, self.length), behind
@@ -124,13 +124,13 @@ class Interpreter:
             return _place(name, x)
         if name == "logsumexp":
             return _log_sum_exp(x)
-        decided = undecided(x.numbers, x.error) == 0
+        is_clear = is_undecided(x.numbers, x.error) == 0
         if name == "any":
-            sure = bool(((x.numbers != 0) & decided).any())
-            if not sure and not decided.all():
+            sure = bool(((x.numbers != 0) & is_clear).any())
+            if not sure and not is_clear.all():
                 raise UnclearError("nothing is surely true")
             return Bounded.exact(np.bool_(sure))
-        if not decided.all():
+        if not is_clear.all():
             raise UnclearError("what is 0 is open")
         places = np.flatnonzero(x.numbers != 0)
         if not places.size:
@@ -148,8 +148,8 @@ class Interpreter:
                 total, dtype, x.error.sum() + tolerance(dtype, total, magnitude, x.numbers.size, fp64=self.fp64)
             )
         total = np.prod(x.numbers)
-        carried = np.abs(total) * np.expm1(np.log1p(x.error / np.abs(x.numbers)).sum())
-        return _not_tiny(Bounded(total, dtype, carried + product_tolerance(dtype, total, x.numbers.size, self.fp64)))
+        own_error = np.abs(total) * np.expm1(np.log1p(x.error / np.abs(x.numbers)).sum())
+        return _not_tiny(Bounded(total, dtype, own_error + product_tolerance(dtype, total, x.numbers.size, self.fp64)))
 
     def _scan(self, name: str, x: Bounded) -> Bounded:
         dtype = wide(x.dtype)
@@ -162,7 +162,7 @@ class Interpreter:
             high, low = np.maximum.accumulate(x.numbers + x.error), np.maximum.accumulate(x.numbers - x.error)
             return Bounded(numbers, x.dtype, np.maximum(high - numbers, numbers - low))
         if name in ("first", "last"):
-            if undecided(x.numbers, x.error).any():
+            if is_undecided(x.numbers, x.error).any():
                 raise UnclearError("what is 0 is open")
             return _nonzero_values(name, x)
         ufunc = np.multiply if name == "product" else np.add
@@ -172,8 +172,8 @@ class Interpreter:
         if name == "sum":
             magnitude = np.cumsum(np.abs(x.numbers) + x.error)
             return Bounded(numbers, dtype, np.cumsum(x.error) + scan_tolerance(dtype, numbers, magnitude, self.length))
-        carried = np.abs(numbers) * np.expm1(np.cumsum(np.log1p(x.error / np.abs(x.numbers))))
-        return _not_tiny(Bounded(numbers, dtype, carried + product_tolerance(dtype, numbers, self.length, fp64=False)))
+        own_error = np.abs(numbers) * np.expm1(np.cumsum(np.log1p(x.error / np.abs(x.numbers))))
+        return _not_tiny(Bounded(numbers, dtype, own_error + product_tolerance(dtype, numbers, self.length, fp64=False)))
 
     def _partials(self, name: str, x: Bounded) -> Bounded:
         upto = self._scan(name, x)
@@ -184,24 +184,24 @@ class Interpreter:
         numbers = np.concatenate([np.array([first], upto.numbers.dtype), upto.numbers])
         return Bounded(numbers, upto.dtype, np.concatenate([[0], upto.error]))
 
-    def _unfolded(self, name: str, base: Bounded) -> Bounded:
+    def _unfold(self, name: str, base: Bounded) -> Bounded:
         n = self.length
         if name == "minimum":
             return Bounded(np.repeat(base.numbers, n), base.dtype, np.repeat(base.error, n))
         counts = np.arange(1, n + 1)
         if name == "sum":
-            numbers, carried = base.numbers * counts, base.error * counts
+            numbers, own_error = base.numbers * counts, base.error * counts
             if not base.floats:
-                return with_rounding(numbers, carried, base.dtype)
+                return with_rounding(numbers, own_error, base.dtype)
             return Bounded(
-                numbers, base.dtype, carried + tolerance(base.dtype, numbers, np.abs(numbers), n, fp64=self.fp64)
+                numbers, base.dtype, own_error + tolerance(base.dtype, numbers, np.abs(numbers), n, fp64=self.fp64)
             )
         if not base.floats:
             whole(base.error)
             return with_rounding(np.multiply.accumulate(np.repeat(base.numbers, n)), np.zeros(n), base.dtype)
         numbers = base.numbers**counts
-        carried = np.abs(numbers) * np.expm1(counts * np.log1p(base.error / np.abs(base.numbers)))
-        return _not_tiny(Bounded(numbers, base.dtype, carried + product_tolerance(base.dtype, numbers, n, fp64=False)))
+        own_error = np.abs(numbers) * np.expm1(counts * np.log1p(base.error / np.abs(base.numbers)))
+        return _not_tiny(Bounded(numbers, base.dtype, own_error + product_tolerance(base.dtype, numbers, n, fp64=False)))
 
 
 def _extremum(name: str, x: Bounded) -> Bounded:
@@ -230,11 +230,11 @@ def _log_sum_exp(x: Bounded) -> Bounded:
     dtype = np.dtype({1: "f4", 2: "f4"}.get(x.dtype.itemsize, "f8")) if x.dtype.kind in "biu" else x.dtype
     x = x.astype(dtype)
     total = np.longdouble(logsumexp(x.numbers))
-    carried = (
+    own_error = (
         max(abs(logsumexp(x.numbers + s * x.error) - total) for s in (-1, 1)) if x.numbers.size else np.longdouble(0)
     )
     rounding = x.numbers.size * min(unit(dtype), UNIT64)  # of terms one after the other
-    return Bounded(total, dtype, carried + rounding + logsumexp_tolerance(dtype, total, x.numbers.size))
+    return Bounded(total, dtype, own_error + rounding + logsumexp_tolerance(dtype, total, x.numbers.size))
 
 
 def _nonzero_values(name: str, x: Bounded) -> Bounded:

@@ -182,12 +182,12 @@ class Case:
         elif columns is None or "Arg" not in self.name:
             results = dense(self.name, f, w, K)
         else:
-            results = self._placed(f, w, columns)
+            results = self._places(f, w, columns)
         if self.formula.whole:  # as exact as memory holds them
             results = [each.astype(self._as_stored(each)) for each in results]
         return results, self._tolerances(results, f, w) if f.shape[-1] else [0.0 for _ in results]
 
-    def _placed(self, f: Any, w: Any, columns: Any) -> list[Any]:
+    def _places(self, f: Any, w: Any, columns: Any) -> list[Any]:
         """The outputs of a reduction that gives places, where only some columns count."""
         both = {"ArgMin": "Min_ArgMin", "ArgMax": "Max_ArgMax", "ArgKMin": "KMin_ArgKMin"}.get(self.name, self.name)
         best, places = dense(both, f, w, K)

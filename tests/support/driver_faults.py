@@ -106,7 +106,7 @@ def in_use(queue: Queue) -> int:
 
 
 @contextmanager
-def nothing_lost(queue: Queue) -> Iterator[None]:
+def no_leak(queue: Queue) -> Iterator[None]:
     """Asserts that what happens inside leaves no more memory of the device in use than before, and no host memory held
     for commands that have ended.
     """

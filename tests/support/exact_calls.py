@@ -64,7 +64,7 @@ def pipelines(seed: int, length: int) -> dict[str, Family]:
     dot = cm.Map("x * y") >> cm.Reduce("sum")
 
     @cm.fuse
-    def centred(v: Any) -> Any:
+    def from_mean(v: Any) -> Any:
         return v * 4 - cm.Reduce("sum")(v)
 
     def by_compile(context: cm.Context) -> Any:
@@ -76,7 +76,7 @@ def pipelines(seed: int, length: int) -> dict[str, Family]:
     square = np.float32(y.astype("f8") @ y)
     return {
         "dot": Family(lambda c: dot(y, y, context=c), square),
-        "fuse": Family(lambda c: centred(cm.array(y, c)).to_numpy(), y * 4 - y.sum()),
+        "fuse": Family(lambda c: from_mean(cm.array(y, c)).to_numpy(), y * 4 - y.sum()),
         "compiled": Family(by_compile, np.float32([square, square])),
     }
 
@@ -94,7 +94,7 @@ def pairs(seed: int) -> dict[str, Family]:
     def on_device(context: cm.Context) -> Any:
         return (lazy(cm.array(x, context), cm.array(y, context)) @ cm.array(b, context)).to_numpy()
 
-    def ranged(context: cm.Context) -> Any:
+    def with_ranges(context: cm.Context) -> Any:
         ranges = cm.Ranges.from_clusters(np.arange(67) // 20, np.arange(130) // 40)
         return lazy(x, y).sum(axis=1, ranges=ranges, context=context)
 
@@ -102,7 +102,7 @@ def pairs(seed: int) -> dict[str, Family]:
         "pairs": Family(lambda c: lazy(x, y).sum(axis=1, context=c), distance.sum(1, keepdims=True)),
         "pairs on the device": Family(on_device, distance @ b),
         "nearest": Family(lambda c: lazy(x, y).argmin(axis=1, context=c)[:, 0], distance.argmin(1)),
-        "blocks of pairs": Family(ranged, np.where(near, distance, 0).sum(1, keepdims=True)),
+        "blocks of pairs": Family(with_ranges, np.where(near, distance, 0).sum(1, keepdims=True)),
     }
 
 

@@ -118,8 +118,8 @@ def assert_local_memory_is_arrays(name: str, kernel: str) -> None:
 def assert_local_arrays(name: str, spec: KernelSpec, text: str) -> None:
     """A kernel declares the arrays of its spec, and no others, in any order."""
     declared_arrays = [
-        LocalArray(array, kind, int(count), bool(aligned))
-        for kind, array, count, aligned in re.findall(
+        LocalArray(array, kind, int(count), bool(alignment))
+        for kind, array, count, alignment in re.findall(
             r"__local\s+(\w+)\s+(\w+)\[(\d+)\]( __attribute__\(\(aligned\(16\)\)\))?;", text
         )
     ]
@@ -129,8 +129,8 @@ def assert_local_arrays(name: str, spec: KernelSpec, text: str) -> None:
 
 def assert_helpers_are_what_is_called(name: str, text: str) -> None:
     """Each helper once, before its first call, and none that nobody calls."""
-    defined = {match[1]: match.start() for match in DEFINITION.finditer(text)}
-    assert len(defined) == len(DEFINITION.findall(text)), f"{name}: a helper is defined twice"
+    definitions = {match[1]: match.start() for match in DEFINITION.finditer(text)}
+    assert len(definitions) == len(DEFINITION.findall(text)), f"{name}: a helper is defined twice"
     first_calls: dict[str, int] = {}
     for match in HELPER.finditer(text):
         function = match[0]
@@ -140,10 +140,10 @@ def assert_helpers_are_what_is_called(name: str, text: str) -> None:
     kernel = re.search(r"^void (cmr_\w+)\(", text, re.M)
     assert kernel
     first_calls.pop(kernel[1])
-    assert set(first_calls) == set(defined), (
-        f"{name}: called {set(first_calls) - set(defined)}, idle {set(defined) - set(first_calls)}"
+    assert set(first_calls) == set(definitions), (
+        f"{name}: called {set(first_calls) - set(definitions)}, idle {set(definitions) - set(first_calls)}"
     )
-    assert all(defined[function] < first_calls[function] for function in first_calls), (
+    assert all(definitions[function] < first_calls[function] for function in first_calls), (
         f"{name}: a helper is called before it is there"
     )
 

@@ -209,8 +209,8 @@ def _least(f: Any, k: int) -> tuple[Any, Any]:
     places = np.argsort(values, -1, kind="stable")[..., :k]
     least = np.take_along_axis(values, places, -1)
     places = np.where(least == np.inf, 0, places)
-    shaped = (np.moveaxis(a, 0, -1) for a in (least, places))
-    least, places = (a[..., 0] if len(f) == 1 else a for a in shaped)
+    outputs = (np.moveaxis(a, 0, -1) for a in (least, places))
+    least, places = (a[..., 0] if len(f) == 1 else a for a in outputs)
     return least, places
 
 

@@ -110,12 +110,12 @@ def form_of(
 def _read(
     text: str, weight: str | None, code: str, axis: int, rank: int, aliases: Sequence[str] = ()
 ) -> tuple[Vector, Vector | None, dict[Variable, PairInput]]:
-    unslotted, variables = parse(text, aliases)
+    raw_formula, variables = parse(text, aliases)
     weights = None
     if weight is not None:
         weights, more = parse(weight, aliases)
         variables += tuple(v for v in more if v not in variables)
-    (formula, weights), slots = slotted((unslotted, weights))
+    (formula, weights), slots = slotted((raw_formula, weights))
     assert formula is not None
     return formula, weights, inputs_of([*variables, *(slot for slot, _ in slots)], code, axis, rank)
 
@@ -244,16 +244,16 @@ def every_matrix_plan(facts: Facts) -> Iterator[tuple[str, Plan]]:
         yield "nearest by matrix of blocks", plan(many, 500, 20_000, box=narrow, sparse=True)
     narrow = MatrixLongBox(32, 1, 8, 1)
     yield "long matrix of a warp", plan(layout_of("Exp(-SqDist(Vi(0,400),Vj(1,400)))"), 500, 500, box=narrow)
-    chained = MATRIX_CHAINED_CPU if facts.max_group_size < 256 else MATRIX_CHAINED
+    chained_box = MATRIX_CHAINED_CPU if facts.max_group_size < 256 else MATRIX_CHAINED
     values = f"Exp(-{distance})*Vj(2,70)"
-    yield "chained matrices", plan(layout_of(values), 10_000, 10_000, box=chained)
-    yield "chained matrices split", plan(layout_of(values, backend="2D"), 70, 100_000, box=chained)
-    yield "chained matrices of batches", plan(layout_of(f"{inner}*Vj(2,40)", rank=2), 500, 500, batch=6, box=chained)
+    yield "chained matrices", plan(layout_of(values), 10_000, 10_000, box=chained_box)
+    yield "chained matrices split", plan(layout_of(values, backend="2D"), 70, 100_000, box=chained_box)
+    yield "chained matrices of batches", plan(layout_of(f"{inner}*Vj(2,40)", rank=2), 500, 500, batch=6, box=chained_box)
     slopes = f"Grad(Exp(-{distance}),Vi(0,40),Vi(2,1))"
     backward = f"Grad(Exp(-{distance})*Vj(2,40),Vi(0,40),Vi(3,40))"
-    yield "chained matrices of two products", plan(layout_of(backward), 500, 500, box=chained)
-    yield "chained matrices of gradients", plan(layout_of(slopes, rank=1), 500, 500, batch=6, box=chained)
-    yield "chained matrices of blocks", plan(layout_of(slopes), 10_000, 10_000, box=chained, sparse=True)
+    yield "chained matrices of two products", plan(layout_of(backward), 500, 500, box=chained_box)
+    yield "chained matrices of gradients", plan(layout_of(slopes, rank=1), 500, 500, batch=6, box=chained_box)
+    yield "chained matrices of blocks", plan(layout_of(slopes), 10_000, 10_000, box=chained_box, sparse=True)
     weighted_box = MATRIX_WEIGHTED_CPU if facts.max_group_size < 256 else MATRIX_WEIGHTED
     values = "Rsqrt(1+SqDist(Vi(0,3),Vj(1,3)))*Vj(2,70)"
     yield "weighted matrices", plan(layout_of(values), 10_000, 10_000, box=weighted_box)
@@ -293,22 +293,22 @@ def values_of(pair: Pair, arrays: Mapping[str, Any]) -> list[Any]:
     for contraction in pair.contractions:
         total: Any = 0
         for d in range(contraction.size):
-            turn = {symbol: _placed(g, arrays[g.name][..., d]) for g, symbol in contraction.wide}
+            turn = {symbol: _broadcast(g, arrays[g.name][..., d]) for g, symbol in contraction.wide}
             total = total + evaluate(contraction.term, results | turn, dict(memo))
         results[contraction.result] = total
-    shape = np.broadcast_shapes(*(np.shape(_placed(g, arrays[g.name][..., 0])) for g in pair.inputs))
+    shape = np.broadcast_shapes(*(np.shape(_broadcast(g, arrays[g.name][..., 0])) for g in pair.inputs))
     return [np.broadcast_to(evaluate(node, results, dict(memo)), shape) for node in pair.values]
 
 
 def _symbols(pair: Pair, arrays: Mapping[str, Any], role: Role) -> dict[Any, Any]:
     return {
-        symbol: _placed(g, arrays[g.name][..., d])
+        symbol: _broadcast(g, arrays[g.name][..., d])
         for g in pair.inputs if g.role is role
         for d, symbol in enumerate(g.symbols)
     }  # fmt: skip
 
 
-def _placed(array: PairInput, values: Any) -> Any:
+def _broadcast(array: PairInput, values: Any) -> Any:
     """One coordinate of every row, column or of the parameter, as it broadcasts."""
     return {Role.ROW: lambda: values[:, None], Role.COLUMN: lambda: values[None, :]}.get(array.role, lambda: values)()
 

@@ -176,11 +176,11 @@ def upsweep_plan(op: Any, formula: Formula, length: int, mode: ComputeMode, fact
 
 
 def prefix_plan(op: Any, formula: Formula, length: int, mode: ComputeMode, facts: Facts, **how: Any) -> Plan:
-    queried = "queries" in how
+    has_queries = "queries" in how
     queries = how.pop("queries", length + 1)
     box = box_for("prefix", mode, facts)
     bound_operator = bound_of(op, formula, facts)
-    requests = Queries(Line(queries), length + 1, queried, how.pop("whole", True))
+    requests = Queries(Line(queries), length + 1, has_queries, how.pop("whole", True))
     return plan_prefix(bound_operator, requests, mode, facts, box)
 
 

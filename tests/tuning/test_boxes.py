@@ -85,7 +85,7 @@ def layouts() -> Iterator[tuple[str, Any, Pairwise]]:
     yield "k-min of blocks", layout_of(DISTANCE, "KMin", k=3), sparse(size, blocks)
 
 
-def walked(start: Box, layout: Any, domain: Pairwise, mode: ComputeMode, facts: Any, rng: np.random.Generator) -> Box:
+def box_after_walk(start: Box, layout: Any, domain: Pairwise, mode: ComputeMode, facts: Any, rng: np.random.Generator) -> Box:
     """A box some legal steps away."""
     box, starts = start, starts_of(layout, domain, mode, facts)
     for _ in range(int(rng.integers(1, 7))):
@@ -104,7 +104,7 @@ def test_what_is_legal_can_be_planned(facts: Any, mode: ComputeMode, rng: np.ran
         starts = starts_of(layout, domain, mode, facts)
         assert all(is_legal(start, starts, layout, domain, mode, facts) for start in starts)
         for start in starts:
-            box = walked(start, layout, domain, mode, facts, rng)
+            box = box_after_walk(start, layout, domain, mode, facts, rng)
             plan = plan_boxed(box, layout, domain, mode, facts)
             if plan is None:  # only for want of local memory
                 assert mode is PARALLEL and box != starts[0], (name, box)
@@ -131,12 +131,12 @@ def test_what_no_search_comes_to_is_not_legal() -> None:
 
 def test_matrix_instructions_are_tried_where_there_are_some() -> None:
     size = Pairwise(50000, 7000)
-    suited = [(layout_of(), MatrixBox), (layout_of(DISTANCE, "ArgMin"), MatrixBox), (layout_of(WIDE), MatrixWideBox)]
-    suited += [(layout_of(LONG), MatrixLongBox), (layout_of(f"{LONG}*Vj(4,40)"), MatrixChainedBox)]
-    suited.append((layout_of("Sqrt(SqDist(Vi(0,3),Vj(1,3)))*Vj(2,40)"), MatrixWeightedBox))
-    suited.append((layout_of("SqDist(Vi(0,40),Vj(1,40))", "ArgKMin", k=3), MatrixNearestBox))
+    suitable = [(layout_of(), MatrixBox), (layout_of(DISTANCE, "ArgMin"), MatrixBox), (layout_of(WIDE), MatrixWideBox)]
+    suitable += [(layout_of(LONG), MatrixLongBox), (layout_of(f"{LONG}*Vj(4,40)"), MatrixChainedBox)]
+    suitable.append((layout_of("Sqrt(SqDist(Vi(0,3),Vj(1,3)))*Vj(2,40)"), MatrixWeightedBox))
+    suitable.append((layout_of("SqDist(Vi(0,40),Vj(1,40))", "ArgKMin", k=3), MatrixNearestBox))
     for name, facts in FACTS.items():
-        for layout, kind in suited:
+        for layout, kind in suitable:
             starts = starts_of(layout, size, PARALLEL, facts)
             assert any(isinstance(box, kind) for box in starts) == (name == "nvidia")
             assert any(type(box) is not kind for box in starts) and len(set(starts)) == len(starts)
@@ -182,7 +182,7 @@ def test_legal_boxes_compute_the_same(
     static = problem.starts[0]
     for _ in range(20):
         start = problem.starts[int(rng.integers(len(problem.starts)))]
-        box = walked(start, problem.layout, problem.domain, problem.mode, problem.facts, rng)
+        box = box_after_walk(start, problem.layout, problem.domain, problem.mode, problem.facts, rng)
         if problem.launches(box) not in (None, problem.launches(static)):
             print(box, "instead of", static)
             assert agree(Candidate(problem, box).values(), Candidate(problem, static).values())

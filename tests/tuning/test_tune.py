@@ -53,7 +53,7 @@ def close(result: Any, expected: Any) -> None:
     np.testing.assert_allclose(np.asarray(result), expected, rtol=1e-4, atol=1e-4)
 
 
-def explained(context: cm.Context, arrays: Arrays, mode: str, call: PairCall = CALL, ranges: Any = None) -> str:
+def explain(context: cm.Context, arrays: Arrays, mode: str, call: PairCall = CALL, ranges: Any = None) -> str:
     return explain_pairs(call, arrays, Options(mode, context), ranges)
 
 
@@ -79,20 +79,20 @@ def fresh(context: cm.Context, monkeypatch: pytest.MonkeyPatch) -> cm.Context:
 def longer(monkeypatch: pytest.MonkeyPatch) -> None:
     """Whichever box has the longer tile is called the faster one."""
 
-    def compared(champion: Any, challenger: Any) -> tuple[float, float]:
+    def compare(champion: Any, challenger: Any) -> tuple[float, float]:
         return 1.0, champion.box.tile / challenger.box.tile
 
-    monkeypatch.setattr(search, "compared", compared)
+    monkeypatch.setattr(search, "compared", compare)
 
 
 @pytest.fixture
 def nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     """Nothing may be measured."""
 
-    def compared(champion: Any, challenger: Any) -> tuple[float, float]:
+    def compare(champion: Any, challenger: Any) -> tuple[float, float]:
         raise AssertionError("measured")
 
-    monkeypatch.setattr(search, "compared", compared)
+    monkeypatch.setattr(search, "compared", compare)
 
 
 def tile_of(mode: str, context: cm.Context) -> int:
@@ -108,7 +108,7 @@ def test_what_is_found_is_used_from_then_on(
     arrays = {variable: cm.array(array, fresh) for variable, array in inputs.items()}
     for _ in range(2):
         close(reduce_pairs(CALL, arrays, Options(mode)), dense(inputs))
-    assert REASON not in explained(fresh, inputs, mode)
+    assert REASON not in explain(fresh, inputs, mode)
     (result,) = results_of_tune(fresh, lambda: reduce_pairs(CALL, inputs, Options(mode)))
     assert result.box_after == replace(result.box_before, tile=tile_of(mode, fresh)) != result.box_before
     assert (result.ms_before, result.ms_after) == (1e3, 1e3 * result.box_before.tile / result.box_after.tile)
@@ -126,12 +126,12 @@ def test_what_is_found_is_used_from_then_on(
 
     for table, context in ((measured.TABLE, fresh), (measured.BoxStore(), cm.Context(fresh.device))):
         monkeypatch.setattr(measured, "TABLE", table)
-        explanation = explained(context, inputs, mode)
+        explanation = explain(context, inputs, mode)
         assert f"{tile_of(mode, fresh)} columns a tile; {REASON}" in explanation
         close(reduce_pairs(CALL, inputs, Options(mode, context)), dense(inputs))
-        assert REASON in explained(context, random_arrays(rng, 31, 2000), mode)
-        assert REASON not in explained(context, random_arrays(rng, 33, 1100), mode)
-        assert REASON not in explained(context, inputs, mode, replace(CALL, backend="2D"))
+        assert REASON in explain(context, random_arrays(rng, 31, 2000), mode)
+        assert REASON not in explain(context, random_arrays(rng, 33, 1100), mode)
+        assert REASON not in explain(context, inputs, mode, replace(CALL, backend="2D"))
     again = results_of_tune(fresh, lambda: reduce_pairs(CALL, inputs, Options(mode)))
     assert [one.box_before for one in again] == [result.box_after] and "none is faster" in repr(again[0])
 
@@ -155,7 +155,7 @@ def test_axes_and_ranges(axis: int, fresh: cm.Context, mode: str, rng: np.random
     result = cm.tune(lambda: close(call(), expected))
     assert all(one.box_after.tile == tile_of(mode, fresh) for one in result)
     close(call(), expected)
-    assert (REASON in explained(fresh, arrays, mode, request, ranges)) == bool(result)
+    assert (REASON in explain(fresh, arrays, mode, request, ranges)) == bool(result)
 
 
 @pytest.mark.drawn
@@ -176,7 +176,7 @@ def test_both_passes_of_long_weights(
     assert [one.what.rpartition(", ")[2] for one in result] == ["pass 1 of 2", "pass 2 of 2"]
     assert [type(one.box_after).__name__ for one in result] == ["PairBox", "WideBox"]
     assert all(one.box_after == one.box_before for one in result)
-    explanation = explained(fresh, arrays, mode, call)
+    explanation = explain(fresh, arrays, mode, call)
     assert explanation.count(REASON) == 2
     terms = np.exp(-((arrays[x].astype(float)[:, None] - arrays[y]) ** 2).sum(-1))
     expected = terms @ arrays[w] / terms.sum(1, keepdims=True)
@@ -190,10 +190,10 @@ def test_without_a_cache_on_disk(
     monkeypatch.setenv("CLMR_NO_CACHE", "1")
     arrays = random_arrays(rng)
     assert results_of_tune(fresh, lambda: reduce_pairs(CALL, arrays, Options("sequential")))
-    assert REASON in explained(fresh, arrays, "sequential")
+    assert REASON in explain(fresh, arrays, "sequential")
     monkeypatch.delenv("CLMR_NO_CACHE")
     monkeypatch.setattr(measured, "TABLE", measured.BoxStore())
-    assert REASON not in explained(cm.Context(fresh.device), arrays, "sequential")
+    assert REASON not in explain(cm.Context(fresh.device), arrays, "sequential")
 
 
 def test_another_process_finds_it(rng: np.random.Generator, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -241,7 +241,7 @@ def test_odd_entries_count_as_absent(
         measured.remember(data, "launch box", *key)
         monkeypatch.setattr(measured, "TABLE", measured.BoxStore())
         context = cm.Context(fresh.device)
-        assert (REASON in explained(context, arrays, "parallel")) == (data is good)
+        assert (REASON in explain(context, arrays, "parallel")) == (data is good)
 
 
 def test_wrong_input_raises_before_anything_is_measured(
@@ -266,7 +266,7 @@ def test_no_time_leaves_everything_as_it_is(fresh: cm.Context, rng: np.random.Ge
     arrays, results = random_arrays(rng), []
     assert cm.tune(lambda: results.append(reduce_pairs(CALL, arrays)), context=fresh, seconds=0) == []
     close(results[0], dense(arrays))
-    assert REASON not in explained(fresh, arrays, "auto")
+    assert REASON not in explain(fresh, arrays, "auto")
 
 
 @pytest.mark.drawn
@@ -321,7 +321,7 @@ def _static(problem: search.Problem) -> Any:
     return measured.plan_boxed(problem.starts[0], problem.layout, problem.domain, problem.mode, problem.facts)
 
 
-class Scripted:
+class Script:
     """A candidate whose calls take what a script says, by turns of the machine."""
 
     def __init__(self, machine: list[float], share: float) -> None:
@@ -338,7 +338,7 @@ def test_boxes_are_compared_by_turns(scale: float) -> None:
     machine = [scale * load for load in (1, 3, 1.2, 2.5, 1, 9, 1.1)]
 
     def ratio(share: float) -> tuple[float, int]:
-        one, other = Scripted(machine, 1.0), Scripted(machine, share)
+        one, other = Script(machine, 1.0), Script(machine, share)
         old, new = search.compared(one, other)  # type: ignore[arg-type]
         assert scale <= old <= 9 * scale and one.turns == other.turns
         return new / old, one.turns

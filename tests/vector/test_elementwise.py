@@ -171,8 +171,8 @@ def test_clamp_and_ifelse(rng: np.random.Generator) -> None:
     low, high = arrays[a], arrays[b]
     places = rng.choice([-1.0, 0.0, 1.0], (5, 6)) + rng.uniform(0.1, 0.9, (5, 6))  # below, between and above the bounds
     check_derivatives(OPERATIONS["Clamp"](x, a, b), {**arrays, x: low + places * (high - low)}, rng)
-    signed = rng.choice([-1, 1], (5, 6)) * rng.uniform(0.1, 2, (5, 6))
-    check_derivatives(OPERATIONS["IfElse"](x, a * x, b), {**arrays, x: signed}, rng)
+    values = rng.choice([-1, 1], (5, 6)) * rng.uniform(0.1, 2, (5, 6))
+    check_derivatives(OPERATIONS["IfElse"](x, a * x, b), {**arrays, x: values}, rng)
     zero = np.zeros(6)
     close(evaluate(OPERATIONS["IfElse"](x, 1, 2), {x: zero}), np.ones(6), 0)
     close(evaluate(OPERATIONS["Clamp"](x, -1, 1), {x: np.full(6, NAN)}), np.full(6, NAN), 0)

@@ -73,14 +73,14 @@ def vector_of(recipe: Recipe) -> Vector:
     return OPERATIONS[rest[0]](*args)  # type: ignore[no-any-return]
 
 
-def interpreted(recipe: Recipe, values: dict[Variable, np.ndarray]) -> np.ndarray:
+def evaluate_recipe(recipe: Recipe, values: dict[Variable, np.ndarray]) -> np.ndarray:
     """The recipe in NumPy, without a formula."""
     kind, *rest = recipe
     if kind == "leaf":
         return values[LEAVES[rest[0]][rest[1]]]
     if kind == "constant":
         return np.array([rest[0]])
-    args = [interpreted(part, values) for part in rest[1:]]
+    args = [evaluate_recipe(part, values) for part in rest[1:]]
     if not _fits(kind, rest[0], *(arg.shape[-1] for arg in args)):
         return args[0]
     if kind == "places":
@@ -113,7 +113,7 @@ def test_random_formulas(recipe: Recipe, seed: int) -> None:
     values = {variable: rng.uniform(-1, 1, shape) for variable, shape in ARRAYS.items()}
     f = vector_of(recipe)
     assert vector_of(recipe) is f
-    expected = interpreted(recipe, values)
+    expected = evaluate_recipe(recipe, values)
     assert f.dim == expected.shape[-1]
     close(evaluate(f, values), expected, 1e-11)
     assert parse(text(f))[0] is f

@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sparse
 from fuzz.case import Case, Shape
-from fuzz.inputs import dressed, on_host
-from support.masks import check_promises, expanded, mask_of_half, random_clusters, random_half
+from fuzz.inputs import in_some_form, on_host
+from support.masks import check_promises, mask_of_blocks, mask_of_half, random_clusters, random_half
 from support.oracles import assert_near, assert_same, unit
 
 import clmapreduce as cm
@@ -33,7 +33,7 @@ def clusters(case: Case) -> Shape:
         x = case.rng.normal(size=(length, dim)) * case.one([1, 10])
         x = x.round().astype(dtype) if dtype.kind == "i" else x.astype(dtype)
         size = case.one([0.5, 1.0, 3.0])
-        argument = dressed(case, x)
+        argument = in_some_form(case, x)
         case.note(f"cm.cluster of {length} points, cells of {size}")
         labels = on_host(cm.cluster.grid_cluster(argument, size))
         cells = np.floor(x / size)
@@ -77,7 +77,7 @@ def masks(case: Case) -> Shape:
         elif form == "matrix":
             rows, columns = (random_clusters(rng, case.below(6, 1), k, case.chance(0.5)) for k in (m, n))
             keep = rng.random((len(rows), len(columns))) < rng.random()
-            ranges = cm.Ranges.from_matrix(dressed(case, rows, forms=HOST), columns, sparse.csr_array(keep) if case.chance(0.3) else keep)
+            ranges = cm.Ranges.from_matrix(in_some_form(case, rows, forms=HOST), columns, sparse.csr_array(keep) if case.chance(0.3) else keep)
             expected = np.zeros((m, n), bool)
             for i, j in np.argwhere(keep):
                 expected[slice(*rows[i]), slice(*columns[j])] = True
@@ -87,7 +87,7 @@ def masks(case: Case) -> Shape:
             ranges, expected = cm.Ranges.from_clusters(first, second, keep), keep[first[:, None], second[None]]
         elif form in ("mask", "sparse mask"):
             expected = rng.random((m, n)) < rng.random() if case.chance(0.5) else np.repeat(rng.random((m, (n + 6) // 7)) < 0.5, 7, 1)[:, :n]
-            ranges = cm.Ranges.from_mask(sparse.csr_array(expected) if form[0] == "s" else dressed(case, expected, forms=HOST))
+            ranges = cm.Ranges.from_mask(sparse.csr_array(expected) if form[0] == "s" else in_some_form(case, expected, forms=HOST))
         elif form == "band":
             below, above = case.below(20), case.below(20)
             apart = np.arange(n)[None] - np.arange(m)[:, None]
@@ -116,7 +116,7 @@ def _check(ranges: Any, expected: Any) -> None:
     for axis in (1, 0):
         blocks = ranges.half(axis, *expected.shape)
         check_promises(blocks)
-        assert_same(expanded(blocks), np.ascontiguousarray(expected if axis == 1 else expected.T))
+        assert_same(mask_of_blocks(blocks), np.ascontiguousarray(expected if axis == 1 else expected.T))
 
 
 FAMILIES = {"clusters": clusters, "masks": masks}

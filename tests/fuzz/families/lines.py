@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from fuzz.case import Case, Shape
 from fuzz.expressions import SYMBOLIC, drawn_tree, evaluate, expected, function_of, text_of
-from fuzz.inputs import dressed, on_host, results
+from fuzz.inputs import in_some_form, on_host, results
 from fuzz.near import Near
 from fuzz.whole import REDUCTIONS, identity_of, near_logsumexp, numbers_for, prefixes_of
 from support.oracles import assert_near, assert_same, check_reduced, product_tolerance, unit, values, wide
@@ -50,7 +50,7 @@ def map_(case: Case) -> Shape:
     def run(case: Case) -> None:
         shape: Any = (case.length(),) if case.chance(0.8) else (case.below(40), case.below(60))
         xs = [plain(case, dtype, () if scalar and k else shape) for k, scalar in enumerate(scalars)]
-        arguments_in_order = [dressed(case, x, f"x{k}") for k, x in enumerate(xs)]
+        arguments_in_order = [in_some_form(case, x, f"x{k}") for k, x in enumerate(xs)]
         case.note(description)
         how = case.how()
         arguments = {f"x{k}": g for k, g in enumerate(arguments_in_order)} if by_name else {}
@@ -88,7 +88,7 @@ def promotion(case: Case) -> Shape:
         if not weak and ((kinds == {"i", "u"} and np.dtype("u8") in (first, second)) or dtype_expected not in case.home.dtypes("iufc")):
             return  # refused: uint64 beside a signed integer, float64 without hardware
         case.note(f"cm.Map({operation}) of {first} and {'a number' if weak else second}")
-        pair = [dressed(case, x, "x"), y if weak else dressed(case, y, "y")]
+        pair = [in_some_form(case, x, "x"), y if weak else in_some_form(case, y, "y")]
         (result,) = results(case, lambda **k: primitive(*pair, **k), [pair[0]] if weak else pair, case.how())
         assert result.dtype == dtype_expected, (result.dtype, dtype_expected)
         with np.errstate(all="ignore"):
@@ -121,7 +121,7 @@ def reduce_(case: Case) -> Shape:
         if case.chance(0.15):
             shape = (case.below(50, 1), case.below(50, 1))
         x = numbers_for(case, name, dtype, shape)
-        argument = dressed(case, x)
+        argument = in_some_form(case, x)
         how = {**case.how(tiles=True), "accumulate": accumulate}
         if case.chance(0.1):
             how["finish"] = "host"
@@ -145,7 +145,7 @@ def scan(case: Case) -> Shape:
 
     def run(case: Case) -> None:
         x = numbers_for(case, name, dtype, (case.length(),), special=False)
-        argument = dressed(case, x)
+        argument = in_some_form(case, x)
         how = case.how(tiles=True)
         case.note(f"cm.Scan({name!r}, exclusive={exclusive})(x, mode={how['mode']!r})")
         (result,) = results(case, lambda **k: primitive(argument, **k), [argument], how)
@@ -162,14 +162,14 @@ def scan(case: Case) -> Shape:
 def partials(case: Case) -> Shape:
     name = case.one(["sum", "product", "minimum", "maximum", "any", "all", "argmin", "argmax"])
     dtype = drawn_dtype(case, "biufff")
-    kept_by = cm.Partials(name)
+    primitive = cm.Partials(name)
 
     def run(case: Case) -> None:
         x = numbers_for(case, name, dtype, (case.length(100_003),), special=False)
-        argument = dressed(case, x)
+        argument = in_some_form(case, x)
         how = case.how()
         case.note(f"cm.Partials({name!r})(x, mode={how['mode']!r}).prefix")
-        sums = kept_by(argument, **how)
+        sums = primitive(argument, **how)
         every = on_host(sums.prefix(mode=how["mode"]))
         assert len(sums) == x.size and every.shape == (x.size + 1,)
         if not name.startswith("arg"):
@@ -185,13 +185,13 @@ def partials(case: Case) -> Shape:
 def unfold(case: Case) -> Shape:
     name = case.one(["index", "sum", "product", "minimum", "maximum", "any", "all"])
     dtype = drawn_dtype(case, "iuffc" if name in ("sum", "product") else "biuff")
-    unfolded = cm.Unfold(name)
+    primitive = cm.Unfold(name)
 
     def run(case: Case) -> None:
         length, how = case.length(), case.how(tiles=True)
         case.note(f"cm.Unfold({name!r})(…, {length}, mode={how['mode']!r}), {dtype}")
         if name == "index":
-            (result,) = results(case, lambda **k: unfolded(length, **k), [], how)
+            (result,) = results(case, lambda **k: primitive(length, **k), [], how)
             assert_same(result, np.arange(length))
             return
         base = numbers_for(case, name, dtype, (1,), special=False)[0]
@@ -200,7 +200,7 @@ def unfold(case: Case) -> Shape:
         if name == "sum" and dtype == np.float16:
             base = dtype.type(np.clip(base, -1, 1) * 0.05)
         argument: Any = cm.array(np.asarray(base), case.home.context) if case.chance(0.2) else base
-        (result,) = results(case, lambda **k: unfolded(argument, length, **k), [argument], how)
+        (result,) = results(case, lambda **k: primitive(argument, length, **k), [argument], how)
         assert result.dtype == dtype and result.shape == (length,)
         if name in ("sum", "product") and dtype.kind in "iu":
             ufunc = np.add if name == "sum" else np.multiply
@@ -216,10 +216,10 @@ def unfold(case: Case) -> Shape:
 
 
 def _near_powers(name: str, base: Any, dtype: Any, length: int, result: Any, fp64: bool) -> None:
-    extended = np.clongdouble if dtype.kind == "c" else np.longdouble
+    long_type = np.clongdouble if dtype.kind == "c" else np.longdouble
     place = np.arange(1, length + 1)
     with np.errstate(all="ignore"):
-        exact = extended(base) * place if name == "sum" else np.multiply.accumulate(np.full(length, base, extended))
+        exact = long_type(base) * place if name == "sum" else np.multiply.accumulate(np.full(length, base, long_type))
         far = 4 * unit(dtype) * np.abs(exact) if name == "sum" else product_tolerance(dtype, exact, 2 * length, fp64)
     far = np.asarray(far, float) + float(np.finfo(dtype).tiny)
     inside = np.abs(exact) < float(np.finfo(wide(dtype)).max) / 4

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from fuzz.case import Case, Shape
 from fuzz.families.segments import lengths
-from fuzz.inputs import dressed, on_host, results
+from fuzz.inputs import in_some_form, on_host, results
 from support.oracles import assert_same, values
 from support.random_segments import offsets_of, slices
 
@@ -52,7 +52,7 @@ def _walk(case: Case, operator: Any, x: Any, prefixes: Callable[[Any], Any], des
     """Reduces, scans or partials of x, or segments of it. prefixes: identity, then every prefix of some values."""
     form = case.one(["reduce", "scan", "exclusive", "partials", "segments"])
     how = case.how(tiles=form in ("reduce", "scan"))
-    argument = dressed(case, x)
+    argument = in_some_form(case, x)
     case.note(f"{form} by {description}, mode={how['mode']!r}")
     if form == "segments":
         offsets = offsets_of(lengths(case, len(x)))
@@ -122,7 +122,7 @@ def structures(case: Case) -> Shape:
     def run(case: Case) -> None:
         length = case.length(3000)
         r, s = values(case.rng, dtype, length), values(case.rng, dtype, length)
-        arguments = [dressed(case, r, "r"), dressed(case, s, "s")]
+        arguments = [in_some_form(case, r, "r"), in_some_form(case, s, "s")]
         how = case.how()
         case.note(f"cm.Map of records {dtype.descr}, mode={how['mode']!r}")
         (result,) = results(case, lambda **k: primitive(*arguments, **k), arguments, how)

@@ -9,7 +9,7 @@ import pytest
 import test_random_formulas as random_formulas
 from fuzz.case import Case, Shape
 from fuzz.families.lines import plain
-from fuzz.inputs import dressed, results
+from fuzz.inputs import in_some_form, results
 from support.dense_pairs import HALVES, NAMES, OPERATORS, K, compare
 from support.dense_pairs import Case as Dense
 from support.matrix_units import units_everywhere
@@ -75,7 +75,7 @@ def genred(case: Case) -> Shape:
             mask = mask_of(blocks)
             ranges = cm.Ranges.from_mask(mask if dense.axis == 1 else mask.T)
         expected, bounds = dense.expected(x, y, b, blocks) if rows else ([], [])
-        arguments = [dressed(case, a, name) for a, name in zip((x, y, b), "xyb", strict=True)][: 3 if read else 2]
+        arguments = [in_some_form(case, a, name) for a, name in zip((x, y, b), "xyb", strict=True)][: 3 if read else 2]
         how = {**case.how(), "backend": dense.backend, "ranges": ranges}
         case.note(f"cm.Genred({text!r}, {aliases}, {dense.name!r}, axis={dense.axis}, formula2={weight!r})(…, mode={how['mode']!r}, backend={dense.backend!r}), ranges: {ranges}")
         outputs = results(case, lambda **k: call(*arguments, **k), arguments, how)
@@ -108,7 +108,7 @@ def formulas(case: Case) -> Shape:
         with pytest.MonkeyPatch.context() as patch:
             if matrix:  # as on a device that has them, for problems of any size
                 units_everywhere(patch)
-            random_formulas.compare_drawn(formula, kind, arrays, case.home.context, ranges, width, "")
+            random_formulas.compare_formula(formula, kind, arrays, case.home.context, ranges, width, "")
 
     return run
 
@@ -118,16 +118,16 @@ def lazy(case: Case) -> Shape:
     dtype = np.dtype(case.one(["f4", "f4", "f8"] if case.home.fp64 else ["f4"]))
     dim, axis = case.one([1, 2, 3, 8]), case.below(2)
     what = case.one(["sum", "matmul", "transposed", "min", "argmax", "logsumexp", "mean", "gradient", "Kmin", "std"])
-    batched = case.chance(0.2) and what not in ("matmul", "transposed")
+    with_batch = case.chance(0.2) and what not in ("matmul", "transposed")
     scale = case.one([1.0, 0.5, 3.0])
 
     def run(case: Case) -> None:
         m, n = case.one(ROWS[1:]), case.one(COLUMNS)
         m, n = (max(m, 3), max(n, 3)) if what == "Kmin" else (m, n)
-        batch = (case.below(4, 1),) if batched else ()
+        batch = (case.below(4, 1),) if with_batch else ()
         x, y = (case.rng.normal(size=(*batch, k, dim)).astype(dtype) for k in (m, n))
         v = plain(case, dtype, (n if what == "matmul" else m, case.one([1, 3])))
-        arguments = [dressed(case, a, name) for a, name in ((x, "x"), (y, "y"), (v, "v"))]
+        arguments = [in_some_form(case, a, name) for a, name in ((x, "x"), (y, "y"), (v, "v"))]
         wide_x, wide_y = x.astype("f8")[..., :, None, :], y.astype("f8")[..., None, :, :]
         apart = ((wide_x - wide_y) ** 2).sum(-1) * scale
         own, other = apart.ndim - 2, apart.ndim - 1

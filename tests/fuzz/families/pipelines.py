@@ -10,7 +10,7 @@ import numpy as np
 from fuzz.case import Case, Shape
 from fuzz.expressions import SYMBOLIC, Tree, drawn_tree, evaluate, expected, function_of, text_of
 from fuzz.families.lines import drawn_dtype, plain
-from fuzz.inputs import dressed, on_host, results
+from fuzz.inputs import in_some_form, on_host, results
 from fuzz.near import Near
 from support.oracles import assert_same
 
@@ -157,10 +157,10 @@ def pipelines(case: Case) -> Shape:
     batch, compiles = case.chance(0.35), case.chance(0.25)
     pipeline = cm.fuse(program.function(), batch=batch)
     accumulate = case.one(["auto", "auto", "auto", "fast", "compensated"])
-    fixed = case.length(3000, 1)
+    compile_length = case.length(3000, 1)
 
     def run(case: Case) -> None:
-        length = fixed if compiles and case.chance(0.9) else case.length(70_000 if not batch else 3000)
+        length = compile_length if compiles and case.chance(0.9) else case.length(70_000 if not batch else 3000)
         rows: tuple[int, ...] = case.one([(1,), (2,), (3,), (17,), (2, 3), (64,)]) if batch else ()
         if batch and int(np.prod(rows)) * length > 60_000:
             rows = (2,)
@@ -168,7 +168,7 @@ def pipelines(case: Case) -> Shape:
         several = batch and length != 1  # (*rows, 1) is a line of its own where lines have length 1
         shapes += [case.one([(*rows, 1), ()]) if several else () for _ in range(program.numbers)]
         xs = [plain(case, dtype, shape) for shape in shapes]
-        arguments = [dressed(case, x, f"x{k}") for k, x in enumerate(xs)]
+        arguments = [in_some_form(case, x, f"x{k}") for k, x in enumerate(xs)]
         how = {**case.how(tiles=True), "accumulate": accumulate}
         case.note(f"cm.fuse(…, batch={batch})(mode={how['mode']!r}): " + "; ".join(map(str, program.steps)) + f"; ends {program.ends}")
         outputs = results(case, lambda **k: pipeline(*arguments, **k), arguments, how)
@@ -216,7 +216,7 @@ def chains(case: Case) -> Shape:
     def run(case: Case) -> None:
         length = case.length(70_000)
         xs = [plain(case, dtype, length) for _ in range(count)]
-        arguments = [dressed(case, x, f"x{k}") for k, x in enumerate(xs)]
+        arguments = [in_some_form(case, x, f"x{k}") for k, x in enumerate(xs)]
         how = case.how(tiles=True)
         case.note(f"{' >> '.join(description)}, mode={how['mode']!r}")
         (result,) = results(case, lambda **k: pipeline(*arguments, **k), arguments, how)

@@ -9,7 +9,7 @@ import time
 import numpy as np
 from fuzz.case import Case, Shape
 from fuzz.expressions import expected
-from fuzz.inputs import dressed, results
+from fuzz.inputs import in_some_form, results
 
 import clmapreduce as cm
 
@@ -20,7 +20,7 @@ def wrong(case: Case) -> Shape:
 
     def run(case: Case) -> None:
         x = case.rng.uniform(1, 2, 100).astype("f4")
-        argument = dressed(case, x)
+        argument = in_some_form(case, x)
         primitive = off if case.chance(0.25) else good
         (result,) = results(case, lambda **k: primitive(argument, **k), [argument], case.how())
         expected(("times", ("x", 0), ("number", 2.0)), [x]).check(result)

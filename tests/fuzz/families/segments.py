@@ -9,7 +9,7 @@ import scipy.sparse as sparse
 from fuzz.case import Case, Shape
 from fuzz.expressions import drawn_tree, expected, function_of, text_of
 from fuzz.families.lines import drawn_dtype, plain
-from fuzz.inputs import dressed, on_host, results
+from fuzz.inputs import in_some_form, on_host, results
 from fuzz.near import Near
 from fuzz.stretches import LONGEST, check_stretches
 from fuzz.whole import identity_of, numbers_for
@@ -73,7 +73,7 @@ def segments(case: Case) -> Shape:
     trailing = case.one([(), (), (), (), (3,), (2, 2)])
     through, with_plan = case.chance(0.25), case.chance(0.3)
     kind = case.one(["i4", "i8", "i8", "u2", "i2"])
-    given_empty = case.chance(0.3) and dtype.kind in "iuf" and name in ("sum", "minimum", "maximum")
+    with_empty = case.chance(0.3) and dtype.kind in "iuf" and name in ("sum", "minimum", "maximum")
 
     def run(case: Case) -> None:
         most = 30_000 if case.chance(0.03) else 3000
@@ -86,18 +86,18 @@ def segments(case: Case) -> Shape:
         read = x
         if through:
             sources = np.array([case.rng.integers(0, elements - n + 1) for n in sizes], case.one(["i4", "i8"]))
-            more["sources"] = dressed(case, sources, "sources")
+            more["sources"] = in_some_form(case, sources, "sources")
             read = x[np.concatenate([np.zeros(0, np.int64), *(np.arange(s, s + n) for s, n in zip(sources, sizes, strict=True))])]
         empty = empty_of(name, dtype)
         how = case.how()
         keywords: dict[str, Any] = {}
-        if given_empty:
+        if with_empty:
             keywords["empty"] = case.below(100)
             empty = (wide(dtype) if name == "sum" else dtype).type(keywords["empty"])
-        argument, cuts = dressed(case, x, "values"), dressed(case, offsets, "offsets")
+        argument, cuts = in_some_form(case, x, "values"), in_some_form(case, offsets, "offsets")
         starts = not through and len(sizes) and case.chance(0.15)
         if starts:
-            cuts = dressed(case, offsets[:-1], "starts")
+            cuts = in_some_form(case, offsets[:-1], "starts")
             more["starts"] = True
         case.note(f"cm.segmented_reduce(values, offsets, {name!r}, {keywords}, {sorted(more)}), plan: {with_plan}, mode={how['mode']!r}")
         if with_plan:
@@ -124,7 +124,7 @@ def mapped_segments(case: Case) -> Shape:
     def run(case: Case) -> None:
         offsets = offsets_of(lengths(case, 3000))
         xs = [plain(case, dtype, int(offsets[-1])) for _ in range(count)]
-        arguments = tuple(dressed(case, x, f"x{k}") for k, x in enumerate(xs))
+        arguments = tuple(in_some_form(case, x, f"x{k}") for k, x in enumerate(xs))
         how = case.how()
         case.note(f"cm.segmented_reduce((x0, …), offsets, {name!r}, map={text_of(tree)!r}, mode={how['mode']!r})")
         (result,) = results(case, lambda **k: cm.segmented_reduce(arguments, offsets, name, map=front, **k), arguments, how)
@@ -156,7 +156,7 @@ def keys(case: Case) -> Shape:
         offsets = np.append(begins, each.size)
         x = numbers_for(case, name, dtype, (each.size,), special=False)
         how = case.how()
-        keys, values_ = dressed(case, each, "keys"), dressed(case, x, "values")
+        keys, values_ = in_some_form(case, each, "keys"), in_some_form(case, x, "values")
         case.note(f"cm.reduce_by_key(keys, values, {name!r}), {form}, mode={how['mode']!r}")
         if form == "lengths":
             keys_of_runs, counts, starts = (on_host(v) for v in cm.run_lengths(keys, **how))
@@ -204,7 +204,7 @@ def spmv(case: Case) -> Shape:
         indices = case.rng.integers(0, columns, size).astype(indptr.dtype)
         data = plain(case, dtype, size) if dtype.kind == "f" else values(case.rng, dtype, size)
         x = plain(case, dtype, (columns, *trailing)) if dtype.kind == "f" else values(case.rng, dtype, (columns, *trailing))
-        matrix: Any = (dressed(case, indptr, "indptr"), dressed(case, indices, "indices"), None if form == "none" else dressed(case, data, "data"))
+        matrix: Any = (in_some_form(case, indptr, "indptr"), in_some_form(case, indices, "indices"), None if form == "none" else in_some_form(case, data, "data"))
         if form in ("csr", "csc", "coo", "bsr"):
             if rows == 0:
                 return
@@ -220,7 +220,7 @@ def spmv(case: Case) -> Shape:
                 sizes = np.diff(indptr)
             else:
                 matrix = csr
-        argument, how = dressed(case, x, "x"), case.how()
+        argument, how = in_some_form(case, x, "x"), case.how()
         case.note(f"cm.spmv({form} {rows}x{columns}, x, multiply={multiply!r}, add={add!r}), plan: {with_plan}, mode={how['mode']!r}")
         keywords: dict[str, Any] = {"add": add, "multiply": multiply}
         if with_plan:

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from fuzz.case import Case, Shape
 from fuzz.families.lines import drawn_dtype
-from fuzz.inputs import dressed, results
+from fuzz.inputs import in_some_form, results
 from support.oracles import assert_near, assert_same, unit
 
 import clmapreduce as cm
@@ -50,7 +50,7 @@ def by_name(case: Case) -> Shape:
         terms = case.below(most)
         shape = case.one([(), (), (1,), (case.length(3000),), (5, 7)])
         x = case.rng.uniform(-1, 1, shape).astype(dtype) * dtype.type(case.one([1, 0.5, 2]) if name in ("exp", "sin", "cos") else 0.9)
-        argument = dressed(case, np.asarray(x))
+        argument = in_some_form(case, np.asarray(x))
         how = case.how()
         case.note(f"cm.series.{name}(x, {terms}, mode={how['mode']!r})")
         (result,) = results(case, lambda **k: getattr(cm.series, name)(argument, terms, **k), [argument], how)
@@ -63,15 +63,15 @@ def by_name(case: Case) -> Shape:
 def power_series(case: Case) -> Shape:
     """From derivatives about a centre."""
     dtype = np.dtype(case.one(["f4", "f8"] if case.home.fp64 else ["f4"]))
-    centred = case.chance(0.4)
+    with_centre = case.chance(0.4)
 
     def run(case: Case) -> None:
         terms = case.below(30)
         shape = case.one([(), (3,), (case.length(3000),)])
         derivatives = case.rng.normal(size=terms).astype(dtype)
         x = case.rng.uniform(-1.5, 1.5, shape).astype(dtype)
-        centre = float(dtype.type(case.rng.uniform(-0.5, 0.5))) if centred else 0.0
-        argument, table = dressed(case, np.asarray(x)), dressed(case, derivatives, "derivatives")
+        centre = float(dtype.type(case.rng.uniform(-0.5, 0.5))) if with_centre else 0.0
+        argument, table = in_some_form(case, np.asarray(x)), in_some_form(case, derivatives, "derivatives")
         how = case.how()
         case.note(f"cm.series.power_series(derivatives of {terms}, x, {centre}, mode={how['mode']!r})")
         (result,) = results(case, lambda **k: cm.series.power_series(table, argument, centre, **k), [argument, table], how)

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-from fuzz.invalid.strings import hostile_string, mutated
+from fuzz.invalid.strings import hostile_string, mutate
 
 import clmapreduce as cm
 
@@ -54,7 +54,7 @@ def hostile(rng: np.random.Generator, good: Any) -> Any:
     if rng.random() < 0.4:
         return VALUES[int(rng.integers(len(VALUES)))](rng)
     if isinstance(good, str):
-        return mutated(rng, good)
+        return mutate(rng, good)
     if isinstance(good, (tuple, list)) and len(good):
         return _sequence(rng, good)
     if isinstance(good, np.ndarray):

@@ -140,10 +140,10 @@ def test_a_fast_exponential_may_end_at_the_smallest_normal_number(
 ) -> None:
     """2^-126 instead of 0, and no more than 2^127 instead of inf, of finite exponents."""
 
-    def clamped(x: Any) -> Any:
+    def clamp(x: Any) -> Any:
         return np.where(np.isposinf(x), x, np.exp2(np.clip(x, -126, 127)))
 
-    monkeypatch.setitem(FUNCTIONS, "exp2", dataclasses.replace(FUNCTIONS["exp2"], numpy=clamped))
+    monkeypatch.setitem(FUNCTIONS, "exp2", dataclasses.replace(FUNCTIONS["exp2"], numpy=clamp))
     rows = [[-np.inf] * 4, [0, -np.inf, 300, -300], [-1e38, 1e38, 0, 0], [1, np.nan, 2, 3], [1, np.inf, 2, 3]]
     numbers = np.array([rows] + [np.ones((5, 4))] * (name != "LogSumExp"), "f4")
     (result,) = reduce_numbers(bind(name, len(numbers) - 1), numbers, rng, splits=2, group=2)

@@ -14,7 +14,7 @@ from clmapreduce.formula.statements import Statements
 from clmapreduce.reductions.pairs import PAIR_REDUCTIONS, PairBound, PairOptions
 
 INT32 = np.dtype("i4")
-INLINED = {"cmr_exp2_fast_float16", "cmr_lesser_float16", "cmr_greater_one_float16", "cmr_difference_float16"}
+INLINE = {"cmr_exp2_fast_float16", "cmr_lesser_float16", "cmr_greater_one_float16", "cmr_difference_float16"}
 
 
 def bind(name: str, code: str = "f4", width: int = 1, weights: int = 1, **options: Any) -> PairBound:
@@ -46,12 +46,12 @@ class OperatorLines:
         return self.new()
 
     def absorb(self) -> list[str]:
-        return self.assigned(self.bound.absorb(self.acc, self.values, self.indices))
+        return self.assign(self.bound.absorb(self.acc, self.values, self.indices))
 
     def adjust(self) -> list[str]:
-        return self.assigned(self.bound.adjust(self.acc, self.values, self.indices))
+        return self.assign(self.bound.adjust(self.acc, self.values, self.indices))
 
-    def assigned(self, new: Record, target: str = "acc") -> list[str]:
+    def assign(self, new: Record, target: str = "acc") -> list[str]:
         self.block.assign({f"{target}_{name}": node for name, node in new.items()})
         return self.new()
 
@@ -86,12 +86,12 @@ def test_every_step_renders_and_names_every_component(name: str, width: int, cod
         for text in texts:
             assert targets(text) <= {f"acc_{part}" for part in names}
     kernel = OperatorLines(outer, 1, lanes)
-    lines = kernel.assigned(outer.merge(kernel.acc, kernel.record("other", outer)))
+    lines = kernel.assign(outer.merge(kernel.acc, kernel.record("other", outer)))
     assert targets(lines) == {f"acc_{c.name}" for c in outer.components}
     if outer.block is not None:
-        seeded = kernel.assigned(outer.seed(kernel.acc), "own")
-        assert targets(seeded) == {f"own_{c.name}" for c in outer.block.components}
-        assert kernel.assigned(outer.widened(kernel.record("own", outer.block)))
+        seed_lines = kernel.assign(outer.seed(kernel.acc), "own")
+        assert targets(seed_lines) == {f"own_{c.name}" for c in outer.block.components}
+        assert kernel.assign(outer.widened(kernel.record("own", outer.block)))
     count = kernel.block.variable("count", np.dtype("i8"))
     for output, nodes in zip(outer.outputs, outer.finish_pairs(kernel.acc, count), strict=True):
         assert all(isinstance(node, Node) and kernel.block.text(node).c for node in nodes)
@@ -164,7 +164,7 @@ def test_a_k_min_compares_a_column_with_the_last_only(name: str, lines: int) -> 
 
 def test_a_merge_of_k_least_costs_k_log_k() -> None:
     text = OperatorLines(bind("KMin", k=64), 1, 1)
-    lines = text.assigned(text.bound.merge(text.acc, text.record("other", text.bound)))
+    lines = text.assign(text.bound.merge(text.acc, text.record("other", text.bound)))
     exchanges = sum(" < " in line for line in lines)
     assert exchanges <= 64 * 7
 
@@ -185,7 +185,7 @@ def test_nothing_is_converted_or_called_per_column_of_floats(name: str) -> None:
     text = OperatorLines(operator, 4, 16)
     hot = [*(text.rarely() if operator.rare else []), *text.absorb()]
     assert not any("CONVERT" in line for line in hot)
-    assert {call for line in hot for call in re.findall(r"\b([a-z]\w*)\(", line)} <= INLINED
+    assert {call for line in hot for call in re.findall(r"\b([a-z]\w*)\(", line)} <= INLINE
 
 
 @pytest.mark.parametrize("name", ["LogSumExp", "LogSumExpWeight", "SumSoftMaxWeight", "Max_SumShiftExpWeight"])

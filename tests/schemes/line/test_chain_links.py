@@ -43,13 +43,13 @@ def test_two_that_keep_an_order_go_one_by_one() -> None:
 
 
 def test_an_iteration_is_a_link_per_round_and_a_map() -> None:
-    def iterated(x: Any) -> Any:
+    def iterate(x: Any) -> Any:
         for _ in range(5):
             x = x / TOP(x)
         return x
 
-    assert links(iterated, "f4") == ["Reduce:extremum"] * 5 + ["map"]
-    assert names_between(iterated, "f4") == [f"scalar{k}" for k in range(5)], "no vector is ever stored"
+    assert links(iterate, "f4") == ["Reduce:extremum"] * 5 + ["map"]
+    assert names_between(iterate, "f4") == [f"scalar{k}" for k in range(5)], "no vector is ever stored"
 
 
 def test_a_projection_is_a_reduce_and_a_map() -> None:
@@ -177,9 +177,9 @@ def test_an_output_that_is_a_reduce_itself_has_no_tail(function: Any, code: Any)
 
 # --------------------------------------------------------------------------------------------------- how long it takes
 def test_hundreds_of_links_are_found_in_no_time() -> None:
-    def iterated(x: Any) -> Any:
+    def iterate(x: Any) -> Any:
         for _ in range(150):
             x = x / TOP(x)
         return x
 
-    assert len(chain_of(iterated, "f4").links) == 151
+    assert len(chain_of(iterate, "f4").links) == 151

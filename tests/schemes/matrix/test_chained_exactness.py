@@ -59,8 +59,8 @@ def test_adversarial_points(context: cm.Context, rng: np.random.Generator) -> No
     """As exact as promised whatever the points, gradients too."""
     formula, (x, y, s, b) = gaussian(DIM, SIZE)
     sums = PairCall(formula, PAIR_REDUCTIONS["Sum"], 1)
-    derived, (xd, yd, bd, gd) = slope(DIM)
-    slopes = PairCall(derived, PAIR_REDUCTIONS["Sum"], 1)
+    derivative, (xd, yd, bd, gd) = slope(DIM)
+    slopes = PairCall(derivative, PAIR_REDUCTIONS["Sum"], 1)
     for kind in KINDS:
         xs, ys = adversarial(rng, kind)
         weights = rng.normal(size=(97, SIZE)).astype("f4")

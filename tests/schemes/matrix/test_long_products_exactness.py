@@ -162,13 +162,13 @@ def lacking(rng: np.random.Generator) -> Any:
         yield power, *arrays
 
 
-@pytest.mark.parametrize("squared", [False, True])
+@pytest.mark.parametrize("by_squares", [False, True])
 def test_products_with_a_coordinate_that_others_lack(
-    context: cm.Context, rng: np.random.Generator, squared: bool
+    context: cm.Context, rng: np.random.Generator, by_squares: bool
 ) -> None:
     """Terms of one column alone: its products are exact whatever those beside it are."""
     x, y, b = Variable(0, DIM, 0), Variable(1, DIM, 1), Variable(2, 1, 1)
-    call = PairCall((F["Square"](x | y) if squared else (x | y)) * b, PAIR_REDUCTIONS["Sum"], 1)
+    call = PairCall((F["Square"](x | y) if by_squares else (x | y)) * b, PAIR_REDUCTIONS["Sum"], 1)
     for power, xs, ys in lacking(rng):
         for column in (7, int(rng.integers(97))):
             weights = np.zeros((97, 1), "f4")
@@ -176,8 +176,8 @@ def test_products_with_a_coordinate_that_others_lack(
             result = run(call, {x: xs, y: ys, b: weights}, context)[:, 0]
             terms = xs.astype("f8") * ys[column]
             size, expected = np.abs(terms).sum(1), terms.sum(1)
-            off = 2 * TERM_ERROR * size**2 if squared else TERM_ERROR * size
-            assert np.all(np.abs(result - (expected**2 if squared else expected)) <= off), (power, column)
+            off = 2 * TERM_ERROR * size**2 if by_squares else TERM_ERROR * size
+            assert np.all(np.abs(result - (expected**2 if by_squares else expected)) <= off), (power, column)
 
 
 def test_inner_products_of_any_magnitude(context: cm.Context, rng: np.random.Generator) -> None:

@@ -144,8 +144,8 @@ def test_many_steps_are_added_up_in_two_sums() -> None:
     assert MATRIX_LONG.tile == 128
 
 
-@pytest.mark.parametrize(("dim", "mixed"), [(32, 0), (17, 1), (21, 5), (22, 0), (300, 0)])
-def test_a_short_last_step_is_one_product(dim: int, mixed: int) -> None:
+@pytest.mark.parametrize(("dim", "product_count"), [(32, 0), (17, 1), (21, 5), (22, 0), (300, 0)])
+def test_a_short_last_step_is_one_product(dim: int, product_count: int) -> None:
     """Of at most five coordinates: three pieces of each fit an instruction."""
     products = products_of(layout_of(f"SqDist(Vi(0,{dim}),Vj(1,{dim}))"), PARALLEL, FACTS["nvidia"])
-    assert SideOperands(Role.ROW, products, 64, True).parts[0].mixed == mixed
+    assert SideOperands(Role.ROW, products, 64, True).parts[0].mixed == product_count

@@ -153,8 +153,8 @@ def test_what_bars_promise(context: cm.Context, rng: np.random.Generator, name: 
         best = np.sort(values, 1)[:, k - 1]
         assert np.all(bars >= best - 4 * EPS * np.abs(best))
         if not far:  # what is looked at lies in more buckets than ten of the forty best are likely to share
-            looked = np.sort(values[:, :: box.sample], 1)[:, 0 if k == 1 else 4 * k]
-            assert np.all(bars <= looked + 1e-4 * np.abs(values).max())
+            sample = np.sort(values[:, :: box.sample], 1)[:, 0 if k == 1 else 4 * k]
+            assert np.all(bars <= sample + 1e-4 * np.abs(values).max())
 
 
 def as_output(stage: Stage) -> Stage:

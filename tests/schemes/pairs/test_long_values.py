@@ -119,7 +119,7 @@ def test_gradients_of_long_vectors(
         assert close(result, expected, size, dtype)
 
 
-MIXED: dict[str, tuple[Any, Any]] = {
+MIXTURES: dict[str, tuple[Any, Any]] = {
     "two products": (lambda x, y, b, p: F["Exp"](-F["SqDist"](x, y)) * (x - y) + F["Sin"](F["SqDist"](x, y)) * b * p,
                      lambda x, y, b, p, d: np.exp(-d) * (x - y) + np.sin(d) * b * p),
     "no scalar": (lambda x, y, b, p: F["Exp"](-F["Square"](x - y * p)), lambda x, y, b, p, d: np.exp(-((x - y * p) ** 2))),
@@ -129,10 +129,10 @@ MIXED: dict[str, tuple[Any, Any]] = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("name", MIXED)
+@pytest.mark.parametrize("name", MIXTURES)
 def test_long_values_of_rows_and_columns(context: cm.Context, mode: str, rng: np.random.Generator, name: str) -> None:
     """Several scalars, several numbers of a row and of a column at each coordinate, in a batch."""
-    build, dense = MIXED[name]
+    build, dense = MIXTURES[name]
     x, y, b, p = Variable(0, 21, 0), Variable(1, 21, 1), Variable(2, 21, 1), Variable(3, 21, 2)
     shapes = {x: (2, 37, 21), y: (70, 21), b: (2, 70, 21), p: (2, 21)}
     arrays = {v: (rng.normal(size=shape) / 6).astype("f4") for v, shape in shapes.items()}
@@ -143,8 +143,8 @@ def test_long_values_of_rows_and_columns(context: cm.Context, mode: str, rng: np
         one = [arrays[v].astype("f8") for v in (x, y, b, p)]
         xs, ys, bs, ps = one[0][k][:, None], one[1][None], one[2][k][None], one[3][k]
         terms = np.broadcast_to(dense(xs, ys, bs, ps, np.square(xs - ys).sum(-1, keepdims=True)), (37, 70, 21))
-        found_one = result[k] if result.ndim == 3 else result
-        assert close(found_one, terms.sum(1), np.abs(terms).sum(1) + 1e-3, "float32")
+        own_result = result[k] if result.ndim == 3 else result
+        assert close(own_result, terms.sum(1), np.abs(terms).sum(1) + 1e-3, "float32")
 
 
 def test_infinities_stay_in_their_row_and_coordinate(context: cm.Context, mode: str, rng: np.random.Generator) -> None:

@@ -70,9 +70,9 @@ def test_only_what_is_rare_stands_behind_a_condition() -> None:
     sums, least = text_of(), text_of(op="ArgMin")
     plain = sums.folding(sums.outer, "acc", [["a"], ["b"]], ["i", "j"])
     assert not plain.rare and "acc_" in plain.usual
-    guarded = least.folding(least.outer, "acc", [["a"], ["b"]], ["i", "j"])
-    assert guarded.rare
-    step = guarded.guarded(guarded.columns)
+    folding = least.folding(least.outer, "acc", [["a"], ["b"]], ["i", "j"])
+    assert folding.rare
+    step = folding.guarded(folding.columns)
     assert "a" in step.condition.text + step.condition.statements
     assert "acc_" in step.adjust + step.absorb
     wide = text_of(op="ArgMin", lanes=4)

@@ -146,7 +146,7 @@ def test_what_still_takes_one_pass() -> None:
     """Short weights, sums in another dtype or added one by one, and weights that mix coordinates."""
     long = "Vj(2,40)"
     assert isinstance(passes_of(form_of(DISTANCE, "SumSoftMaxWeight", long)), TwoPasses)
-    mixed = "Concat(Vj(2,20),Vj(3,20))"
-    others = [({}, "Vj(2,16)"), ({"accumulate": np.dtype("f8")}, long), ({"scheme": "direct_sum"}, long), ({}, mixed)]
+    long_weight = "Concat(Vj(2,20),Vj(3,20))"
+    others = [({}, "Vj(2,16)"), ({"accumulate": np.dtype("f8")}, long), ({"scheme": "direct_sum"}, long), ({}, long_weight)]
     for options, weight in others:
         assert isinstance(passes_of(form_of(DISTANCE, "SumSoftMaxWeight", weight, **options)), OnePass)

@@ -21,7 +21,6 @@ BITS = (operator.and_, operator.or_, operator.xor, operator.lshift, operator.rsh
 UNARY = (operator.neg, operator.pos, operator.abs, operator.invert)
 INPLACE = (operator.iadd, operator.isub, operator.imul, operator.itruediv, operator.ifloordiv, operator.imod, operator.iand, operator.ilshift)
 Operator = Callable[..., Any]
-LACKING = ("complex", "c8", "c16")
 
 
 def units_of(op: Operator, dtype: np.dtype, complex_operand: bool = False) -> float:

@@ -104,13 +104,6 @@ def text_of(tree: Tree) -> str:
     return TEXTS[tree[0]].format(*(text_of(part) for part in tree[1:]))
 
 
-def vectors_in(tree: Tree) -> set[int]:
-    """Which vectors it reads."""
-    if tree[0] == "x":
-        return {tree[1]}
-    return set().union(*(vectors_in(part) for part in tree[1:])) if tree[0] != "number" else set()
-
-
 def expected(tree: Tree, vectors: Sequence[Any]) -> Any:
     """A `Near` for floats, else what NumPy gives. vectors: arrays of one dtype, or what this gave."""
     if isinstance(vectors[0], Near) or vectors[0].dtype.kind == "f":

@@ -164,7 +164,7 @@ def cube(n: int, side: int) -> Callable[[np.random.Generator], Mask]:
 
 
 def rows(on_gpu: bool, shrink: int) -> list[Row]:
-    """What is run; bars are for full sizes."""
+    """The cases. Bars are for full sizes."""
     n, count, few = (10**6, 4096, 512) if on_gpu else (10**5, 512, 64)
     n, sides = n // shrink, (16, 8) if on_gpu else (8, 4)
     bar, times = (0.85, 1.7 if on_gpu else None) if shrink == 1 else (None, None)

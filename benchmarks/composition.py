@@ -1,4 +1,4 @@
-"""Composed pipelines beside what they are made of, in one run: fused passes, batches, compiled calls.
+"""Composed pipelines beside their parts, in one run: fused passes, batches, compiled calls.
 
     python benchmarks/composition.py --device intel
     python benchmarks/composition.py --device nvidia

@@ -229,7 +229,7 @@ class Ours:
 
 # ------------------------------------------------------------------------------------------------------------- errors
 def worst_errors(row: Row, arrays: tuple[Any, Any, Any], results: list[Any]) -> list[str]:
-    """The largest error of each result among CHECKED rows, as the table tells it."""
+    """The largest error of each result among ROWS_CHECKED rows, as the table shows it."""
     x, y, b = (array.astype(np.float64) for array in arrays)
     sample = np.unique(np.linspace(0, row.rows - 1, ROWS_CHECKED).astype(int))
     with ThreadPoolExecutor(max_workers=min(8, os.cpu_count() or 1)) as pool:

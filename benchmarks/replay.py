@@ -1,9 +1,9 @@
 """What submitting costs: a chain of launches of one work-item, bare, as a JobGraph and as a Replay, in microseconds.
 
 Bare is set_args and enqueue_nd_range_kernel with arguments prepared beforehand, and one flush; no launch waits for
-another. Ordered adds the waits that a right result needs: what it takes more is the driver's. The ways take turns
+another. Ordered adds the waits that a right result needs: the extra time is the driver's. The ways take turns
 within each repetition, on buffers that change with every call, and an event holds the device back meanwhile: CPU
-runtimes would compete for the cores. Printed: medians of the times, and of what each way takes beyond the bare one.
+runtimes would compete for the cores. It prints medians of the times, and by how much each way exceeds the bare one.
 
     python benchmarks/replay.py
     python benchmarks/replay.py --running    # the device is idle at first, and not held back

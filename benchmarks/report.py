@@ -60,7 +60,7 @@ def time_case(case: Case, context: cm.Context, rounds: int) -> tuple[float, dict
 
 
 def read_ceiling(x: Any, context: cm.Context) -> float:
-    """Bytes per ms of a plain sum of x, on the device; told."""
+    """Bytes per ms of a plain sum of x, on the device; printed too."""
     total, out = cm.Reduce("sum"), cm.array(np.zeros((), x.dtype), context)
     ceiling = x.nbytes / queued_ms(lambda: total(x, out=out), context)
     print(f"Read ceiling, from a plain sum: {ceiling / 1e9:.2f} TB/s\n")
@@ -68,7 +68,7 @@ def read_ceiling(x: Any, context: cm.Context) -> float:
 
 
 def copy_ceiling(x: Any, context: cm.Context) -> float:
-    """Bytes per ms, read and written, of a copy of x on the device; told."""
+    """Bytes per ms, read and written, of a copy of x on the device; printed too."""
     out = COPY(x)
     ceiling = 2 * x.nbytes / queued_ms(lambda: COPY(x, out=out), context)
     print(f"Copy ceiling, from a map of ours: {ceiling / 1e9:.2f} TB/s\n")

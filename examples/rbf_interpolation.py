@@ -11,7 +11,7 @@ SAMPLES, SIDE, RANGE, RIDGE = 4_000, 100, 0.3, 1e-3
 
 
 def surface(x: np.ndarray) -> np.ndarray:
-    """What is sampled, (N, 1)."""
+    """The function to interpolate, (N, 1)."""
     u, v = x.T.astype(np.float64)
     return (np.sin(8 * u) * np.cos(6 * v) + np.exp(-40 * ((u - 0.7) ** 2 + (v - 0.3) ** 2)))[:, None]
 

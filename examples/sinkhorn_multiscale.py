@@ -1,7 +1,7 @@
 """Multiscale optimal transport: Sinkhorn's algorithm on clusters, then on points where the plan is not negligible.
 
 The blur shrinks from step to step (ε-scaling), and the last steps of either level are over-relaxed. While the blur is
-as wide as a cell, centroids stand for their points. The potentials of these then tell which clusters exchange mass, and
+as wide as a cell, centroids stand for their points. Their potentials then show which clusters exchange mass, and
 points meet the points of such clusters only (kernel truncation: Schmitzer 2019, Feydy 2020; over-relaxation: Thibault
 et al. 2021).
 """

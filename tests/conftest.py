@@ -16,7 +16,7 @@ import pytest
 ROOT = Path(__file__).resolve().parents[1]
 CACHE = ROOT / ".pytest_cache"
 os.environ.setdefault("CLMR_CACHE_DIR", str(CACHE / "kernels"))  # local runs find their kernels again
-# PoCL keeps kernels itself, in a folder that processes had better not share
+# PoCL keeps kernels itself, in a folder that processes should not share
 os.environ.setdefault("POCL_CACHE_DIR", str(CACHE / f"pocl-{os.environ.get('PYTEST_XDIST_WORKER', 'alone')}"))
 sys.path.insert(0, str(Path(__file__).parent))  # for `support`, beside this file
 
@@ -91,7 +91,7 @@ def pytest_runtest_call(item: pytest.Item) -> Generator[None, Any, Any]:
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Leaves out what is not drawn, before the marks are looked at."""
+    """Marks the cases that this run leaves out, before pytest reads the marks."""
     mark_what_is_not_drawn(items, config, os.environ["CLMR_DRAW_SEED"])
     mark_the_rest(items, config, os.environ["CLMR_DRAW_SEED"])
 

@@ -79,7 +79,7 @@ def loosen(text: str) -> str:
 
 
 def line_of(stage: Stage, loose: bool) -> str:
-    """What is compared of one launch."""
+    """The data of one launch that are compared."""
     text = source_of(stage)
     digest = hashlib.sha256("\0".join([loosen(text) if loose else text, *stage.spec.options]).encode())
     arguments = " ".join(a if isinstance(a, str) else f"{a[0]}:{a[1]}" for a in stage.arguments)

@@ -223,7 +223,7 @@ def test_rule_5_kernel_names_carry_the_prefix() -> None:
 
 
 def test_rule_7_makers_of_drivers_are_named_in_two_places() -> None:
-    """Planning asks for traits. `device` tells makers apart, `traits` says what follows, `choice` reads users' words."""
+    """Planning asks for traits. `device` knows makers, `traits` says what follows, `choice` reads users' words."""
     makers = {"nvidia", "intel", "pocl", "amd", "apple"}
     homes = {f"hostsched/device/{name}.py" for name in ("device", "traits", "choice")}
     places = set()

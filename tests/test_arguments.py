@@ -72,7 +72,7 @@ def test_numbers_take_part_as_in_numpy(context: cm.Context) -> None:
 def test_a_number_that_does_not_fit_what_it_meets_is_refused_at_the_call(
     context: cm.Context, function: Any, code: str, number: int
 ) -> None:
-    """The same kernel serves numbers that do fit, so tracing cannot tell."""
+    """The same kernel serves numbers that do fit, so tracing cannot find the error."""
     step = cm.Map(function)
     x = np.arange(4, dtype=code)
     with np.errstate(all="ignore"):

@@ -1,4 +1,4 @@
-"""Same device, same launch box, same input: the same bits, run after run, wherever the input lies."""
+"""Same device, same launch box, same input: the same bits, run after run, at any address of the input."""
 
 from __future__ import annotations
 

@@ -48,7 +48,7 @@ def test_code_prints_what_its_comments_say(page: Path) -> None:
 def test_pasted_blocks_are_what_make_docs_would_paste(page: Path, context: cm.Context) -> None:
     """On any device: only groups, and bytes that follow from them, may differ."""
     text = page.read_text(encoding="utf-8")
-    assert BUILD.structure(BUILD.built(text, context.device)) == BUILD.structure(text)
+    assert BUILD.structure(BUILD.build(text, context.device)) == BUILD.structure(text)
 
 
 def test_every_snippet_that_explains_is_shown() -> None:
@@ -69,15 +69,15 @@ def test_every_snippet_that_explains_is_shown() -> None:
 )
 def test_markers_that_mean_nothing_are_refused(page: str, message: str, context: cm.Context) -> None:
     with pytest.raises(ValueError, match=message):
-        BUILD.built(page, context.device)
+        BUILD.build(page, context.device)
 
 
 def test_what_is_pasted_is_pasted_again_in_its_place(context: cm.Context) -> None:
     page = "before\n<!-- source: docs/snippets.py softmax -->\nstale\n<!-- end -->\n<!-- explain: compile_short -->\n<!-- end -->\nafter"
-    once = BUILD.built(page, context.device)
+    once = BUILD.build(page, context.device)
     assert "stale" not in once and once.startswith("before\n") and once.endswith("\nafter")
     assert "softmax = cm.Reduce" in once and f"device: {context.device.name}" in once
-    assert BUILD.built(once, context.device) == once
+    assert BUILD.build(once, context.device) == once
 
 
 def test_the_structure_of_a_page_keeps_scopes_kernels_and_bytes() -> None:

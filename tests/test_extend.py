@@ -1,4 +1,4 @@
-"""docs/extend.md: each diff applies to the packages, and what it adds gives right numbers on every device."""
+"""docs/extend.md: each diff applies to the packages, and its code gives right numbers on every device."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The tool that compares the kernels of two trees: what it tells apart, and what it does not."""
+"""The tool that compares the kernels of two trees: which differences it reports, and which it ignores."""
 
 from __future__ import annotations
 

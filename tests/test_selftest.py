@@ -1,4 +1,4 @@
-"""The doctor's checks are right on every device; what a driver is known to get wrong, they must tell."""
+"""The doctor's checks are right on every device; they must report known faults of drivers."""
 
 from __future__ import annotations
 

@@ -70,7 +70,7 @@ def exact_terms(name: str, terms: int) -> np.ndarray:
 
 def check_series(name: str, x: np.ndarray, result: Any, terms: int, dtype: str) -> None:
     """A term has a rounding for its coefficient, its product and each factor of its power, of which few count: 8 units
-    of what is left of it in the sum, and one per factor."""
+    of the term as it stands in the sum, and one per factor."""
     coefficients = exact_terms(name, terms)
     with np.errstate(over="ignore"):
         powers = np.where(coefficients != 0, np.asarray(x, np.float64)[..., None] ** np.arange(terms), 0)
@@ -352,7 +352,7 @@ def test_outputs_and_modes_are_checked_before_anything_is_launched(name: str, co
 
 
 def test_one_point_on_the_device_reaches_a_numpy_output(context: cm.Context, mode: str) -> None:
-    """`out` is where the result goes, wherever x and the derivatives live."""
+    """The result goes to `out`, on the host or a device, like x and the derivatives."""
     number, table = cm.array(np.float32(0.5), context), cm.array(np.ones(8, "f4"), context)
     for call in (
         lambda out: cm.series.exp(number, 8, mode=mode, out=out),

@@ -1,4 +1,4 @@
-"""Wrong settings in the environment: a call names the variable, what it holds and what would work; no import fails."""
+"""Wrong settings in the environment: a call names the variable, its value and what would work; no import fails."""
 
 from __future__ import annotations
 

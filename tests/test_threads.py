@@ -24,7 +24,7 @@ Job = tuple[Callable[..., Any], Any]
 
 
 def jobs(seed: int) -> dict[str, Job]:
-    """Calls whose results are exact, each with what it gives; every thread has its own numbers."""
+    """Calls with exact results; every thread has its own numbers."""
     rng = np.random.default_rng(seed)
     x = rng.integers(-100, 100, LENGTH - seed).astype(np.int32)
     y = rng.integers(-9, 9, x.size).astype(np.float32)

@@ -1,4 +1,4 @@
-"""Arguments of the wrong kind raise our errors: what was given, and what would work. Nothing is launched."""
+"""Arguments of the wrong kind raise our errors, which show the argument and say what would work. Nothing is launched."""
 
 from __future__ import annotations
 

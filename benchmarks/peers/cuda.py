@@ -1,4 +1,4 @@
-"""CUDA's libraries as peers: CUB and cuSPARSE on the caller's arrays, through libraries that nvcc builds when asked.
+"""CUDA's libraries as peers: CUB and cuSPARSE on the caller's arrays, through libraries that nvcc builds on demand.
 
 Times are milliseconds per call by CUDA events, of calls queued one behind another (timing.cuh). Without nvcc, an NVIDIA
 device or the library, `try_peer` says what is missing, and the benchmark goes on without the peer.
@@ -30,7 +30,7 @@ def find_nvcc() -> str | None:
 
 
 def try_peer(name: str, make: Callable[[], T]) -> T | None:
-    """The peer that `make` gives, or None, having told why."""
+    """The peer that `make` gives. Where there is none, prints why and returns None."""
     try:
         return make()
     except RuntimeError as error:
@@ -54,7 +54,7 @@ def library_of(source: str) -> ctypes.CDLL:
 
 
 def call(function: Any, *arguments: Any) -> None:
-    """Calls a peer's function: arrays go as pointers, integers as 64 bits. Raises RuntimeError with what it tells."""
+    """Calls a peer's function: arrays go as pointers, integers as 64 bits. Raises RuntimeError with its message."""
     function.restype = ctypes.c_char_p
     values = [ctypes.c_longlong(a) if isinstance(a, int) else a for a in arguments]
     status = function(*[a.ctypes.data_as(ctypes.c_void_p) if isinstance(a, np.ndarray) else a for a in values])

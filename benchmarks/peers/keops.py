@@ -26,7 +26,7 @@ class OnNumpy:
 
     def __init__(self) -> None:
         check_compiler()
-        with contextlib.redirect_stdout(io.StringIO()):  # it tells what it does not find
+        with contextlib.redirect_stdout(io.StringIO()):  # it prints what it does not find
             import pykeops
             from pykeops.numpy import Pm, Vi, Vj
 

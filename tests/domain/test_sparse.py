@@ -128,7 +128,7 @@ def test_tables_are_made_once_and_as_wide_as_indices(rng: np.random.Generator) -
 
 
 def test_whole_tiles_come_first(rng: np.random.Generator) -> None:
-    """As many as there are, each side by side; then what is left."""
+    """As many as there are, each side by side; then the rest."""
     for _ in range(20):
         blocks, tile = drawn_blocks(rng, 60, 2000), int(rng.choice([2, 16, 64]))
         work = domain_of(blocks).work(drawn_cut(rng, tile=tile, backend="1D", block=64, vectors=1, whole=True))

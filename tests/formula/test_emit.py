@@ -1,4 +1,4 @@
-"""The emitter: every value once, every mask as wide as what it chooses, and on devices the same values as the twin."""
+"""The emitter: every value once, every mask as wide as the values it selects, and on devices the same values as the twin."""
 
 from __future__ import annotations
 
@@ -335,7 +335,7 @@ def tree(rnd: random.Random, symbols: Sequence[Node], depth: int) -> Any:
             if not any(isinstance(o, Node) for o in operands):
                 operands[0] = rnd.choice(symbols)
             if name in ("floor_divide", "mod"):
-                operands[1] = at_least(operands[1])  # the sign of a zero is nobody's promise
+                operands[1] = at_least(operands[1])  # no rule fixes the sign of a zero
             node = apply(name, *operands)
         except DTypeError:
             continue

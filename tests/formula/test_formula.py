@@ -1,4 +1,4 @@
-"""Formulas: what they compute with, how kernels read their inputs, and copies of them."""
+"""Formulas: their dtypes, how kernels read their inputs, and copies of them."""
 
 from __future__ import annotations
 

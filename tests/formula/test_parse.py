@@ -1,4 +1,4 @@
-"""Expression strings: what is allowed means what Python means; nothing else gets near a compiler."""
+"""Expression strings: each has the meaning that Python gives it, or raises an error before anything is compiled."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""From a Python callable to a formula, and its author's mistakes told in our words."""
+"""From a Python callable to a formula, and errors in our words for its author's mistakes."""
 
 from __future__ import annotations
 

@@ -113,7 +113,7 @@ class Campaign:
                 print(text, flush=True)
 
     def _work(self, number: int) -> None:
-        """One process at a time for valid cases, one for invalid ones. PoCL's folders had better not be shared."""
+        """One process at a time for valid cases, one for invalid ones. Each process has folders of its own for PoCL."""
         folder = Path(self._caches.name) / str(number)
         environment = {"POCL_CACHE_DIR": str(folder / "pocl"), "CLMR_CACHE_DIR": str(folder / "kernels")}
         environment["CLMR_MEMORY_LIMIT"] = os.environ.get("CLMR_MEMORY_LIMIT", "2GB")

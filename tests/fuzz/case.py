@@ -1,4 +1,4 @@
-"""One case: its random numbers, the device it runs on, and a note of what it did."""
+"""One case: its random numbers, its device, and notes of its calls."""
 
 from __future__ import annotations
 

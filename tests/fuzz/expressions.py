@@ -53,7 +53,7 @@ SIZES = {"neg": 1, "abs": 1, "not": 1, "root": 1, "decay": 1, "sin": 1, "tanh": 
 
 
 def drawn_tree(rng: np.random.Generator, kind: str, count: int, depth: int = 3, leaves: Sequence[int] | None = None) -> Tree:
-    """A formula of `count` vectors of a dtype of that kind. What is compared is a vector itself, which nothing rounds.
+    """A formula of `count` vectors of a dtype of that kind. Comparisons are of the vectors themselves, which are exact.
     leaves: which of the vectors may be compared, all by default.
     """
     exact = list(range(count)) if leaves is None else list(leaves)

@@ -18,12 +18,12 @@ FEWER = {"environment": 10}
 
 
 def families_of(kind: str) -> list[str]:
-    """Those that are drawn."""
+    """The families that a run draws."""
     return list(FAMILIES if kind == "valid" else CALLS)
 
 
 def names_of(kind: str) -> list[str]:
-    """Those and the planted ones."""
+    """The same and the planted ones."""
     return list(BY_NAME if kind == "valid" else {**CALLS, **PLANTED})
 
 

@@ -76,7 +76,7 @@ def stretches(name: str, x: np.ndarray[Any, Any], offsets: np.ndarray[Any, Any],
 
 
 def check_stretches(name: str, x: Any, offsets: Any, result: Any, empty: Any, fp64: bool) -> None:
-    """Asserts every stretch of x (n, *trailing). empty: what those of nothing give, None where that is not asked."""
+    """Asserts every stretch of x (n, *trailing). empty: the result of an empty stretch; None skips those."""
     offsets = np.asarray(offsets, np.int64)
     result = result.to_numpy() if isinstance(result, cm.DeviceArray) else result
     assert result.shape == (len(offsets) - 1, *x.shape[1:]), (result.shape, x.shape, len(offsets))

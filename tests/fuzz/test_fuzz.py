@@ -1,4 +1,4 @@
-"""The fuzzer finds what it is for, and repeats it: planted faults, and a short run of every family."""
+"""The fuzzer finds planted faults and repeats them; a short run of every family finds nothing."""
 
 from __future__ import annotations
 

@@ -68,7 +68,7 @@ class Worker:
         return first - block.first
 
     def _part(self, block: Block, first: int, report: Callable[[Finding], None]) -> int:
-        """Runs what it can of a block from a seed on, and gives the next seed."""
+        """Runs cases of a block from a seed on, and returns the next seed."""
         process = self._running()
         current = first
         order = {"kind": block.kind, "family": block.family, "first": first, "end": min(first + STEP, block.end)}

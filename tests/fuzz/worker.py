@@ -20,7 +20,7 @@ import clmapreduce as cm  # noqa: E402
 import clmapreduce.device.runtime  # noqa: E402
 
 MEMORY = 8 << 30
-"""Bytes that a process may have: hostile lengths had better not fill the machine."""
+"""Bytes that a process may have: hostile lengths must not fill the machine."""
 LIBRARY = ("clmapreduce", "cl_templates", "hostsched")
 
 

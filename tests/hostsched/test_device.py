@@ -1,4 +1,4 @@
-"""What is read of a device is what planning relies on."""
+"""The facts that planning relies on are those of the device."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The disk cache serves what it stored, and nothing that was tampered with."""
+"""The disk cache loads the binaries that it stored, and none that were changed."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ def test_the_folder_and_files_are_private_and_hold_no_pickle(device: Device, fol
 
 
 def test_a_stored_binary_is_used(device: Device, folder: pathlib.Path) -> None:
-    """Told apart from a build by storing another program's binary, soundly signed, under the first one's key."""
+    """Another program's binary, with a valid signature, stands under the first one's key: its result shows which one ran."""
     run(device, source(1))
     path = only_file(folder)
     key = path.stem

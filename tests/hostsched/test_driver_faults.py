@@ -156,8 +156,8 @@ def test_events_of_others_that_the_driver_does_not_know(queue: Queue) -> None:
     assert queue.admit([event]) == [event]
 
 
-def test_a_driver_that_does_not_tell_its_devices(device: Device, monkeypatch: pytest.MonkeyPatch) -> None:
-    """It hides no others, and is asked again."""
+def test_a_driver_that_fails_to_list_its_devices(device: Device, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It hides no others, and the next search tries it again."""
     monkeypatch.setattr(choice, "_ranked", None)
     everything, lists = choice.devices(), opencl.get_devices
     monkeypatch.setattr(choice, "_ranked", None)

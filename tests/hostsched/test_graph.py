@@ -41,7 +41,7 @@ class FakeJob:
 
 
 class FakeQueue:
-    """Notes what it is asked to do, in order."""
+    """Records its commands, in order."""
 
     has_failed = False
 

@@ -1,4 +1,4 @@
-"""Long launches go out in pieces that give the results of one launch, and what is not launched can be dropped."""
+"""Long launches go out in pieces that give the results of one launch, and pieces not launched yet can be dropped."""
 
 from __future__ import annotations
 
@@ -133,7 +133,7 @@ class _Clockwork:
     def wait(self, event: float) -> None:
         self._clock[0] = max(self._clock[0], event)
 
-    def join(self, events: list[float]) -> float:
+    def joined(self, events: list[float]) -> float:
         return events[-1]
 
 

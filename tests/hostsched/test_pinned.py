@@ -1,4 +1,4 @@
-"""Reads of a few bytes by way of pinned memory; devices that share the host's memory are told that they do not."""
+"""Reads of a few bytes by way of pinned memory; devices that share the host's memory are set up as if they did not."""
 
 from __future__ import annotations
 

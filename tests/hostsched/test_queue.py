@@ -266,7 +266,7 @@ def test_everything_dropped_right_after_submit_is_kept_alive_until_the_end(axpb:
 
 
 def test_dropping_a_submission_does_not_wait_for_it(queue: Queue) -> None:
-    """pyopencl's own event of a copy blocks for ever when it is dropped before what it waits for."""
+    """pyopencl's own event of a copy blocks for ever when it is dropped before the command it waits for has ended."""
     gate = cl.UserEvent(queue.context)
     submission = JobGraph([WriteJob(queue.arena.take(64), np.zeros(4))]).submit(queue, [gate])
     del submission

@@ -1,4 +1,4 @@
-"""Threads that share a Replay, and what it keeps alive until the end: buffers, arrays, events."""
+"""Threads that share a Replay, and the buffers, arrays and events that it keeps alive until the end."""
 
 from __future__ import annotations
 

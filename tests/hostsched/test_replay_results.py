@@ -117,7 +117,7 @@ def test_reads_and_writes_interleave_with_job_graphs(queue: Queue) -> None:
     values = [full(1), full(2)]
     end = JobGraph([WriteJob(x, values[0]), FillJob(out, b"\0", NBYTES), ReadJob(left, third)]).submit(queue, [gate])
     submissions = [
-        replay.submit(slots),  # reads x, overwrites out, overwrites what is still to be read of left
+        replay.submit(slots),  # reads x, overwrites out, overwrites the unread rest of left
         JobGraph([ReadJob(out, first), WriteJob(x, values[1]), FillJob(right, b"\0", NBYTES)]).submit(queue),
         replay.submit(slots),
         JobGraph([ReadJob(out, second)]).submit(queue),

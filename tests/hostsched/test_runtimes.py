@@ -1,4 +1,4 @@
-"""How drivers are found, and processes in which they may not be used. Each question is asked of a new process."""
+"""How drivers are found, and processes in which they may not be used. Each test starts a new process."""
 
 from __future__ import annotations
 

@@ -60,7 +60,7 @@ def exactly(node: Node, values: Mapping[Node, Any]) -> Any:
 
 
 def with_results(factoring: Factoring, values: Mapping[Node, Any], compute: Any) -> tuple[dict[Node, Any], float]:
-    """What is given and the results; the largest sum of a product's terms' sizes. Rows see their own inputs only."""
+    """The values with the results added, and the largest sum of a product's absolute terms. Rows see their own inputs only."""
     node_values, largest = dict(values), 1.0
     for p in factoring.products:
         terms = [compute(r, values) * compute(c, values) for r, c in zip(p.rows, p.columns, strict=True)]
@@ -71,7 +71,7 @@ def with_results(factoring: Factoring, values: Mapping[Node, Any], compute: Any)
 
 
 def check(pair: Pair, rng: np.random.Generator, limit: int = 16) -> Factoring:
-    """Values agree in float64 to its digits and in float32 to its own; every side is made of what it may be made of."""
+    """Values agree in float64 to its digits and in float32 to its own; each side uses only the inputs of its own role."""
     factoring = factoring_of(pair, limit)
     for code, compute, tolerance in (("f8", exactly, 1e-13), ("f4", evaluate, 2e-6)):
         values = random_values(pair, rng, code)
@@ -329,7 +329,7 @@ def test_the_order_is_the_same_every_time() -> None:
 
 
 def test_only_exponents_may_be_asked_for() -> None:
-    """Of a gradient what is no exponent stays, with its centres; of values that are exponents all is taken."""
+    """In a gradient only exponents become products; the other parts stay, with their centres. Values that are exponents all do."""
     text = "Exp(-SqDist(Vi(0,3),Vj(1,3)))*((Vi(2,2)|Vj(3,2))+SqDist(Vi(4,2),Vj(5,2)))"
     pair = pair_of(text)
     every, only = factored_pair(pair), factored_pair(pair, every=False)

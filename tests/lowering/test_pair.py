@@ -1,4 +1,4 @@
-"""What is computed once per row, once per column, or once: roles, terms and what kernels write into one statement."""
+"""Terms computed once per row, once per column, or once: their roles, and how kernels write them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is left to do per pair: exponentials to base 2, factors sorted by what they depend on, reciprocals once."""
+"""The work that remains per pair: exponentials to base 2, factors sorted by their inputs, each reciprocal once."""
 
 from __future__ import annotations
 
@@ -116,7 +116,7 @@ def test_nothing_hoisted_in_a_loop_depends_on_its_coordinate() -> None:
 
 
 def test_what_a_loop_shares_with_all_its_turns_is_hoisted() -> None:
-    """Factors of all that is summed up stand outside; what is inside a turn is computed before the first."""
+    """Common factors of the sum stand outside of the loop; other values that no turn changes are computed before it."""
     pair = pair_of("Sum(Vi(0,20)*Exp(Vj(2,1))*Vj(1,20)*Sin(Pm(3,1)))")
     (loop,) = pair.contractions
     assert steps([loop.term]) == ["multiply"]

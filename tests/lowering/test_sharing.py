@@ -24,7 +24,7 @@ def function_counts(text: str) -> Counter[str]:
 
 @pytest.mark.parametrize("dim", [2, 3, 7])
 def test_a_gradient_multiplies_once_per_coordinate(dim: int) -> None:
-    """e·b, once more by what is the same for all coordinates, and once for each; and the squares of a distance."""
+    """The product e·b, one by the factor that all coordinates share, and one for each coordinate; beside them the distance's squares."""
     kernel = KERNEL.format(dim)
     alone = function_counts(f"Grad({kernel},Vi(0,{dim}),IntCst(1))")
     both = function_counts(f"Concat({kernel},Grad({kernel},Vi(0,{dim}),IntCst(1)))")

@@ -45,7 +45,7 @@ def test_every_number_comes_back(dtype: str, context: cm.Context, mode: str) -> 
 
 @pytest.mark.parametrize("dtype", CODES)
 def test_results_are_rounded_once(dtype: str, context: cm.Context, mode: str, rng: np.random.Generator) -> None:
-    """To the nearest of what float32 gives, the even one of two; beyond the largest number lies infinity."""
+    """Results of float32 rounded to the nearest, ties to even; infinity beyond the largest number."""
     x = rng.permutation(every(dtype))[:4099]
     y = np.concatenate([rng.permutation(every(dtype))[:4], x[:1], ml_dtypes.finfo(dtype).max.reshape(1, 1)])
     result = (cm.Vi(x) + cm.Vj(y)).dense(context=context, mode=mode)

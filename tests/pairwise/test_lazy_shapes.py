@@ -89,7 +89,7 @@ def test_arrays_given_twice_are_one_variable() -> None:
 
 
 def test_equal_formulas_are_one_object() -> None:
-    """What is planned for one is found again for the next: KeOps code builds its LazyTensors again in every call."""
+    """The plan of one serves the next: KeOps code builds its LazyTensors again in every call."""
 
     def total_of(count: int) -> LazyTensor:
         x, y, b = zeros(count, 3), zeros(count + 1, 3), zeros(count + 1, 1)

@@ -82,8 +82,8 @@ def test_gradients(context: cm.Context, rng: np.random.Generator, units: list[An
 
 
 def test_exponentials_that_may_not_be_rough(context: cm.Context, rng: np.random.Generator, units: list[Any]) -> None:
-    """Of what is made of them: exponents that they are large parts of, differences that they nearly cancel in, vectors
-    of which the largest decides. Each is as accurate as without units.
+    """Exponentials as large parts of an exponent, in differences that nearly cancel, and in vectors whose largest entry
+    decides. Each result is as accurate as without units.
     """
     x, y = (rng.uniform(0, 0.2, size=(n, 3)).astype("f4") for n in (70, 300))
     kernel = (-((cm.Vi(x) - cm.Vj(y)) ** 2).sum(-1)).exp()

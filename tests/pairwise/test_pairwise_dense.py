@@ -56,7 +56,7 @@ def test_splits_and_batches(name: str, context: cm.Context, mode: str, rng: np.r
 def test_points_far_from_the_origin(
     name: str, dim: int, context: cm.Context, mode: str, rng: np.random.Generator
 ) -> None:
-    """Distances come from differences, or from products about a centre: what is far away costs no digits."""
+    """Distances come from differences, or from products about a centre: a far origin costs no digits."""
     Case(name, dim, centre=1000.0).check(rng, context, mode, [(193, 31), (31, 1500)])
 
 

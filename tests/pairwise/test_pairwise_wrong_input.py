@@ -1,4 +1,4 @@
-"""Wrong input to Genred and LazyTensor: an error naming the variable, its shape and what was expected, before a launch."""
+"""Wrong input to Genred and LazyTensor: an error before any launch, which names the variable, its shape and the expected one."""
 
 from __future__ import annotations
 
@@ -118,7 +118,7 @@ OPTIONS: list[tuple[dict[str, Any], type[Exception], str]] = [
 
 @pytest.mark.parametrize(("options", "error", "message"), OPTIONS, ids=str)
 def test_options_that_are_none(options: dict[str, Any], error: type[Exception], message: str) -> None:
-    """Told when a Genred is made, not when it is called."""
+    """The error comes when a Genred is made, not when it is called."""
     with pytest.raises(error, match=message):
         Genred(**{"formula": "SqDist(x, y)", "aliases": ALIASES, **options})
 
@@ -201,7 +201,7 @@ def test_contractions_of_more_products_than_are_written_out() -> None:
 
 
 def test_axes_and_slices_of_any_integers() -> None:
-    """NumPy's too; what is none is told."""
+    """NumPy's integers too; others raise an error."""
     lazy = Vi(zeros(7, 3)) - Vj(zeros(5, 3))
     assert callable(lazy.sum(np.int64(1), call=False))  # type: ignore[arg-type]
     for wrong in (lambda: lazy["a":], lambda: lazy[:, 0.5:], lambda: lazy[::0, :], lambda: lazy["a":, :]):

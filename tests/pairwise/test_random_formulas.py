@@ -46,8 +46,8 @@ KINDS = ("sums", "gradients", "both", "nearest", "LogSumExp", "softmax")
 
 @dataclass(frozen=True)
 class RandomFormula:
-    """A formula with its operator and the names of its variables. size: the text of what its terms' errors are relative
-    to: inner products are as exact as what they add up, not as their sums.
+    """A formula with its operator and the names of its variables. size: the text of the formula that its terms' errors
+    are relative to: the error of an inner product follows the size of its terms, not that of its sum.
     """
 
     text: str
@@ -92,7 +92,7 @@ def drawn_formula(rng: np.random.Generator, kind: str, dim: int, width: int) -> 
         )  # fmt: skip
 
     def formula_of(text: str, *more: Any, loss: str = "0", **others: Any) -> RandomFormula:
-        """loss: the size of what cancels within a term."""
+        """loss: the size of the parts of a term that cancel."""
         size = text.replace("[", "(0.5+Abs(").replace("]", "))")
         loss = loss.replace("[", "(0.5+Abs(").replace("]", "))")
         plain = text.replace("[", "(").replace("]", ")")
@@ -152,7 +152,7 @@ def check(seed: int, kind: str, context: cm.Context) -> None:
     rows, columns = int(rng.choice([1, 70, 200])), int(rng.choice([5, 130, 900]))
     formula = drawn_formula(rng, kind, dim, width)
     values = arrays(rng, rows, columns, dim, width)
-    if kind in ("gradients", "both"):  # b and e meet in inner products, which had better not cancel
+    if kind in ("gradients", "both"):  # b and e meet in inner products, which should not cancel
         values = {v: np.abs(array) if v.position in (3, 8) else array for v, array in values.items()}
     if kind != "softmax" and "x+s" not in formula.text and rng.random() < 0.2:  # no float32 has digits of 10^18
         lacking(rng, values)
@@ -163,7 +163,7 @@ def check(seed: int, kind: str, context: cm.Context) -> None:
 def compare_formula(
     formula: RandomFormula, kind: str, values: dict[Variable, Any], context: cm.Context, ranges: Any, width: int, label: str
 ) -> None:
-    """Asserts that a formula of float32 arrays gives what it gives in float64, but for what its terms may be off by."""
+    """Asserts that a formula of float32 arrays agrees with float64 up to the errors of its terms."""
     wide = {variable: array.astype("f8") for variable, array in values.items()}
     result, expected = (formula.run(arrays, context, ranges)[0] for arrays in (values, wide))
     assert result.shape == expected.shape

@@ -174,7 +174,7 @@ def test_only_so_many_calls_are_kept(rng: np.random.Generator) -> None:
 
 
 def test_a_context_ends_with_its_calls() -> None:
-    """What is kept for a context does not keep it alive, and goes with it."""
+    """Calls cached for a context do not keep it alive, and end with it."""
 
     def call_and_close() -> list[weakref.ref[Any]]:
         context = cm.Context(cm.devices()[0])

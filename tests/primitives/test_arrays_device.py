@@ -133,7 +133,7 @@ def test_arrays_of_different_contexts_do_not_mix(context: cm.Context) -> None:
 
 
 def test_results_outlive_their_inputs(context: cm.Context, rng: np.random.Generator) -> None:
-    """Buffers return to the arena when their arrays die, and serve another array only when nobody reads them."""
+    """Buffers return to the arena when their arrays die, and serve another array only when no command reads them."""
     x = rng.integers(-100, 100, PRIME).astype(np.int32)
     results = []
     for k in range(12):

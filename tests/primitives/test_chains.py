@@ -82,7 +82,7 @@ def pipeline_of(chain: Chain, batch: bool = False) -> cm.Pipeline:
 
 
 def numbers(rng: np.random.Generator, dtype: str, shape: Any, near: int | None) -> np.ndarray:
-    """Small numbers of both signs; or such that the product of `near` of them stays near 1."""
+    """Small numbers of both signs; or numbers so near 1 that a product of `near` of them stays near 1."""
     if dtype == "i4":
         return np.asarray(rng.choice([*range(-9, 10), 0, 0, 0] if near is None else [-1, 1, 3], shape)).astype(dtype)
     if near is None:
@@ -147,7 +147,7 @@ class Example:
         self.check(self.whole(result, mode))
 
     def values_of(self, result: Any) -> Any:
-        """What was computed: of partials, the prefixes that are stored."""
+        """The result; of partials, the stored prefixes."""
         return result.values if self.chain[-1][0] == "partials" else result
 
     def whole(self, result: Any, mode: str) -> Any:

@@ -1,4 +1,4 @@
-"""How a map is written: expressions, chains, constants, many arguments; and what it says of itself."""
+"""Ways to write a map: expressions, chains, constants, many arguments; and its explanation."""
 
 from __future__ import annotations
 

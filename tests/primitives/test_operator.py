@@ -1,4 +1,4 @@
-"""Users' operators: records, order, identities, OpenCL C, and what is refused; against plain Python loops."""
+"""Users' operators: records, order, identities, OpenCL C, and errors; against plain Python loops."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ class Case:
         x = values(rng, dtype, length)
         if "seen" in dtype.names:
             x["seen"] = rng.random(length) < 0.1
-            x[~x["seen"]] = np.zeros((), dtype)  # what was not seen is the identity, whole
+            x[~x["seen"]] = np.zeros((), dtype)  # an element not seen is the identity in all fields
         return x
 
     def prefixes(self, x: np.ndarray) -> np.ndarray:

@@ -113,7 +113,7 @@ def test_one_line_of_broadcast_arrays(length: int, context: cm.Context, mode: st
 def test_rows_go_through_local_memory_and_back(
     context: cm.Context, mode: str, rng: np.random.Generator, length: int
 ) -> None:
-    """Whole groups of rows, and a last one in part; arrays of every kind beside those that are copied."""
+    """Full groups of rows, and a last one that is not full; arrays of every kind beside those that are copied."""
 
     @cm.fuse(batch=True)
     def mix(x: Any, whole: Any, line: Any, scale: Any) -> Any:

@@ -1,4 +1,4 @@
-"""What pipelines refuse, and that they name the step and what it misses."""
+"""Errors of pipelines: each names the step and what it needs."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ pytestmark = pytest.mark.drawn
     ],
 )
 def test_a_step_of_a_fused_function_takes_no_keywords(step: Any, name: str, context: cm.Context) -> None:
-    """They belong to the call of the whole; a step that ignored them would promise what it does not do."""
+    """They belong to the call of the pipeline. A step would ignore them, so it refuses them."""
     with pytest.raises(cm.FormulaError, match=rf"step of a fused function and takes no {name};"):
         cm.fuse(step)(np.ones(5, np.float32), context=context)
 

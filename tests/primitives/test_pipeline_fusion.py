@@ -1,4 +1,4 @@
-"""Pipelines and fused functions: what is made once, what they give, and what they say of themselves."""
+"""Pipelines and fused functions: what they share, their results, and their explanations."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def test_int32_wraps_before_it_is_summed(context: cm.Context, mode: str, rng: np
 
 
 def test_a_map_behind_a_map(context: cm.Context, mode: str) -> None:
-    """Two maps are one, and still get what the first one gives: here a record with its own words for what it lacks."""
+    """Two maps become one, and the second still gets the first one's result: here a record, with its own errors."""
     x = np.arange(5)
     fields = cm.Map(lambda v: {"a": v, "b": v * 2})
     assert_same((fields >> cm.Map(lambda r: r["a"] + r["b"]))(x, context=context, mode=mode), x * 3)

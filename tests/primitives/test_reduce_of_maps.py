@@ -1,4 +1,4 @@
-"""Reduce of what maps give: products, masks, chains, the index and the nearest place, in one launch."""
+"""Reductions of maps: products, masks, chains, the index and the nearest place, in one launch."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Devices that do not fit: none, several, and such as lack a dtype of the input."""
+"""Devices that do not fit: none, several, or one without a dtype of the input."""
 
 from __future__ import annotations
 

@@ -100,8 +100,8 @@ for _ in range(40):
 
 
 def test_an_array_that_the_host_has_no_room_to_copy(context: cm.Context) -> None:
-    """One number that is read 2^42 times. The array is refused before NumPy is asked for a copy: where the system
-    promises more memory than it has, the copy ends the process.
+    """One number that is read 2^42 times. The array is refused before NumPy copies it: where the system promises
+    more memory than it has, the copy ends the process.
     """
     huge = np.broadcast_to(np.float32(1), (1 << 42,))
     for call in (cm.Reduce("sum"), cm.Scan("sum"), cm.Map(lambda x: x + 1), cm.Partials("sum"), cm.run_lengths):

@@ -1,4 +1,4 @@
-"""Steps: what each is given and gives, how its operator is bound, and what it refuses."""
+"""Steps: their inputs and results, how their operators are bound, and their errors."""
 
 from __future__ import annotations
 

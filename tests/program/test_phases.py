@@ -1,4 +1,4 @@
-"""Phases: the fewest walks over a line, what runs along in each, and what is one value for the line."""
+"""Phases: the fewest walks over a line, the steps in each walk, and the values that are one per line."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ F4 = np.dtype("f4")
 
 
 def labels_of(phase: Phase) -> tuple[list[str], list[str], tuple[int, ...]]:
-    """(what runs along, what is reduced, the outputs' numbers) of a phase."""
+    """(labels of running steps, labels of reduces, numbers of outputs) of a phase."""
     return [s.label for s in phase.running], [s.label for s in phase.reduces], phase.outputs
 
 
@@ -47,7 +47,7 @@ def test_what_waits_for_a_reduce_comes_a_walk_later() -> None:
 
 
 def test_a_late_reduce_does_not_hold_up_an_early_one() -> None:
-    """sum waits for the maximum, the minimum does not: it comes in the first walk although it is asked for last."""
+    """sum waits for the maximum, the minimum does not: it comes in the first walk although it is written last."""
     assert walks(lambda x: (SUM(x - TOP(x)), LOW(x)), "f4") == [
         ([], ["Reduce('maximum')", "Reduce('minimum')"], ()),
         ([], ["Reduce('sum')"], ()),

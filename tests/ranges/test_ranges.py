@@ -15,7 +15,7 @@ Array = np.ndarray[Any, Any]
 
 
 def check_pairs(ranges: cm.Ranges, mask: Array) -> None:
-    """Both halves, those of the transposed, and what is told of them."""
+    """Asserts both halves, those of the transposed ranges, and their facts."""
     rows, columns = mask.shape
     for axis, pairs in ((1, mask), (0, mask.T)):
         half = ranges.half(axis, rows, columns)
@@ -84,7 +84,7 @@ def test_neighbouring_rows_alike_are_a_cluster() -> None:
 
 
 def test_entries_that_cancel_or_are_zero() -> None:
-    """A sparse mask holds what is stored and not zero, whether or not the sum of its duplicates is."""
+    """A sparse mask holds the places of stored entries that are not zero, even where duplicates add up to zero."""
     matrix = sparse.coo_array(([2, -2, 0, 5], ([0, 0, 1, 2], [1, 1, 0, 3])), shape=(3, 4))
     mask = np.zeros((3, 4), bool)
     mask[0, 1] = mask[2, 3] = True

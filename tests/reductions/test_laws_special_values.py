@@ -108,7 +108,7 @@ def test_any_tree_of_merges_gives_the_same(values: list[float], rnd: Any) -> Non
 
 @pytest.mark.parametrize("name", ["var", "std"])
 def test_spreads_of_a_value_that_is_merged_with_nothing(name: str) -> None:
-    """As segments of one value may be: 0, and NaN of what is infinite or no number."""
+    """As for segments of one value: 0, and NaN where the value is infinite or NaN."""
     operator = SPREADS[name].bind(np.dtype("f4"), "auto", True)
     assert isinstance(operator, OneByOne)
     value = Symbol("value", operator.value)

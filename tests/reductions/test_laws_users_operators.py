@@ -1,4 +1,4 @@
-"""Users' operators through their NumPy twins: order, dtypes, fields, OpenCL C, and what is refused."""
+"""Users' operators through their NumPy twins: order, dtypes, fields, OpenCL C, and errors."""
 
 from __future__ import annotations
 

@@ -36,14 +36,14 @@ def test_warm_calls(name: str, late: bool, context: cm.Context) -> None:
 def test_calls_that_build(
     fault: str, context: cm.Context, tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """In contexts that have built nothing, with empty folders for what is built."""
+    """In new contexts, with empty folders for binaries."""
     for name in ("new_program", "build_program", "program_info", "new_kernel", "group_info", "argument_count"):
         monkeypatch.setenv("CLMR_CACHE_DIR", str(tmp_path / name))
         fresh = cm.Context(context.device, cl_context=cl.Context([context.device.cl_device]))
         with no_leak(fresh.queue):
             words = fails_cleanly(fresh, ALL["map"], Driver((name, 0), fault))
             tries_twice = (name, fault) == ("build_program", "build failure") and context.device.vendor == "pocl"
-            assert words or name == "program_info" or tries_twice  # what is not kept on disk runs all the same
+            assert words or name == "program_info" or tries_twice  # a kernel that is not stored on disk runs as well
             if (name, fault) == ("build_program", "no compiler"):
                 assert "no compiler" in words and "another device" in words
 
@@ -99,7 +99,7 @@ def test_a_context_that_cannot_be_made(name: str, fault: str, context: cm.Contex
 
 
 def test_a_failed_command_does_not_spoil_what_it_read(context: cm.Context) -> None:
-    """An array that a failed command read can be written, and one that it wrote tells of the failure."""
+    """An array that a failed command read can be written, and one that it wrote raises the error."""
     x = cm.array(np.arange(1000), context)
     step = cm.Map("x + 1")
     step(x, out=step(x))

@@ -1,4 +1,4 @@
-"""What a case of `make sanitize` is: a few calls of one kind, and what they must give."""
+"""A case of `make sanitize`: a few calls of one kind, and their expected results."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import clmapreduce as cm
 
 MODES = ("sequential", "parallel")
 Check = tuple[str, Any, Any]
-"""What was called, its result, and what NumPy gives."""
+"""The call's name, its result, and NumPy's."""
 
 
 @dataclass(frozen=True)

@@ -1,9 +1,9 @@
-"""Kernels under oclgrind, which sees data races, accesses outside of memory, barriers that not all items pass, and numbers
-that nobody wrote.
+"""Kernels under oclgrind, which sees data races, accesses outside of memory, barriers that not all items pass, and reads of
+memory that no command wrote.
 
-A case is a process of its own; its log must be empty. `make sanitize` runs this. Planted faults show that the log tells.
+A case is a process of its own; its log must be empty. `make sanitize` runs this. Planted faults show that the log reports them.
 Kernels are compiled without optimisation (`-O0`). With it oclgrind 21.10 takes `~(x == y) & 1` of vectors for 255, and has no function `llvm.usub.sat`, which LLVM 14 makes of a clamped
-difference. What is checked is so the text, and no load of it is optimised away.
+difference. So the text itself is checked, and no load is optimised away.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ LOOKED_AT = {
     *((case, "parallel") for case in ("scans", "power series", "segments", "sparse matrices", "walks", "teams")),
     *((case, "parallel") for case in ("pairs, folded", "pairs, places", "pairs, angles", "units, folded")),
 }  # fmt: skip
-"""Cases in which reads of what nobody wrote are looked for. In others this check of oclgrind 21.10 crashes, or gives a false
+"""Cases checked for reads of memory that no command wrote. In others this check of oclgrind 21.10 crashes, or gives a false
 alarm wherever the upper half of sixteen numbers is taken: a test below shows it.
 """
 RUNS = [(case, mode) for case in CASES for mode in CASES[case].modes]
@@ -53,7 +53,8 @@ class Outcome:
 
 
 def under_oclgrind(case: str, mode: str, folder: Path, check_reads: bool) -> Outcome:
-    """Runs a case in a process of its own. uninitialised: whether reads of what nobody wrote are looked for."""
+    """Runs a case in a process of its own. check_reads: whether to look for reads of
+    memory that no command wrote."""
     log = folder / f"{case}-{mode}-{check_reads}.log"
     settings = {
         "OCL_ICD_VENDORS": str(DRIVER),

@@ -1,4 +1,4 @@
-"""What all schemes share: keys that tell kernels apart, and the text that stores results."""
+"""What all schemes share: keys of kernels, and the text that stores results."""
 
 from __future__ import annotations
 

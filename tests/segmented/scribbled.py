@@ -1,4 +1,4 @@
-"""A process in which a thread writes any numbers to the index arrays of calls that run. Arguments: what is written, the
+"""A process in which a thread writes any numbers to the index arrays of calls that run. Arguments: the array to write, the
 mode, the device's place among all.
 """
 

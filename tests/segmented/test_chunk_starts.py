@@ -62,7 +62,7 @@ def test_chunks_weigh_alike(geometry: str, context: cm.Context, rng: np.random.G
 
 
 @settings(deadline=None, max_examples=20)
-@given(offsets=geometries(), share=st.integers(1, 5000), closed=st.booleans())
+@given(offsets=geometries(), share=st.integers(1, 5000), has_last_end=st.booleans())
 def test_chunks_of_drawn_geometries(offsets: Any, share: int, has_last_end: bool, context: cm.Context) -> None:
     if offsets.size > 1:
         assert_cut(offsets, share, has_last_end, context)
@@ -116,7 +116,7 @@ def test_offsets_are_cut_once_until_they_are_written(context: cm.Context, rng: n
 
 
 def wrong_offsets(rng: np.random.Generator, dtype: str) -> dict[str, tuple[Any, str]]:
-    """Offsets of 30,000 segments of 60,000 values that are not right, and what is told of them."""
+    """Wrong offsets of 30,000 segments of 60,000 values, with their errors."""
     good = np.sort(rng.integers(0, 60_001, 30_001)).astype(dtype)
     good[0], good[-1] = 0, 60_000
     falls, early, late, wild = (good.copy() for _ in range(4))
@@ -141,7 +141,7 @@ def wrong_offsets(rng: np.random.Generator, dtype: str) -> dict[str, tuple[Any, 
 def test_teams_see_wrong_offsets(
     in_blocks: bool, dtype: str, context: cm.Context, rng: np.random.Generator, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """No launch reads them before the reduction; nothing is written but results that nobody gets."""
+    """No launch reads them before the reduction; only results are written, and no caller gets them."""
     box = TeamBox(most=4096, join_block=32, blocked=in_blocks, window=3)
     monkeypatch.setattr(context, "_caches", Caches())
     monkeypatch.setattr(Teams, "default", lambda _: box)
@@ -189,7 +189,7 @@ def test_facts_of_offsets_keep_no_context(
 def test_a_plan_keeps_a_call_behind_its_cuts(
     context: cm.Context, rng: np.random.Generator, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Another thread that found it before would read cuts that nobody has made."""
+    """Else another thread could find the call and read cuts that are not there yet."""
     monkeypatch.setattr(Teams, "default", lambda _: TeamBox(most=4096, join_block=32))
     plan = cm.SegmentPlan(cm.array(offsets_in_shape("eights", rng), context), 24_000, mode="parallel")
     values = cm.array(np.ones(24_000, "f4"), context)

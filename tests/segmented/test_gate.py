@@ -51,7 +51,7 @@ def test_a_closed_gate_stops_it(box: str, context: cm.Context, rng: np.random.Ge
     for segments, length in ((1, 1), (40, 600), (90_000, 70_000)):
         for low, high in ((-(2**31), 2**31), (-9, 0), (0, 2**31)):
             offsets = rng.integers(low, high, segments + 1).astype(rng.choice(["i4", "i8"]))
-            offsets[0] = rng.choice([low, high - 1, int(offsets[0])])  # sums with what is there must not wrap
+            offsets[0] = rng.choice([low, high - 1, int(offsets[0])])  # sums with these offsets must not wrap
             columns = rng.integers(low, high, length).astype("i4")
             results = result_behind_gate(context, BOXES[box], np.ones(9, "f4"), offsets, columns)
             np.testing.assert_array_equal(results, np.full(segments, -77, "f4"), f"{segments}, {low}, {high}")

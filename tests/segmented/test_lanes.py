@@ -186,7 +186,7 @@ def test_users_operators(cpu: cm.Context, rng: np.random.Generator) -> None:
 def reduce_map(
     front: Callable[..., Any], op: str, elements: list[Element], offsets: Array, length: int, context: cm.Context
 ) -> Array:
-    """The reduction of what `front` makes of some arrays."""
+    """The reduction of `front` of some arrays."""
     name, operator = segment_operator(op)
     call = SegmentCall(name, operator, front)
     prepared = prepare_segments(
@@ -317,7 +317,7 @@ def test_spreads_beside_large_means(name: str, length: int, context: cm.Context,
 @pytest.mark.parametrize("name", ["var", "std"])
 @pytest.mark.parametrize("dtype", ["f4", "f8"])
 def test_spreads_of_what_is_infinite(name: str, dtype: str, context: cm.Context, mode: str) -> None:
-    """No number, wherever the infinity stands."""
+    """NaN, at any place of the infinity."""
     if dtype == "f8" and not context.facts.fp64:
         pytest.skip("no float64 here")
     for length in (1, 2, 3, 70, 3000):

@@ -110,7 +110,7 @@ def test_a_wrong_init_leaves_keys_as_they_were(context: cm.Context) -> None:
 
 
 def test_a_zero_has_a_sign(context: cm.Context) -> None:
-    """Kept calls tell 0 from -0, in plans and alone."""
+    """Cached calls distinguish 0 from -0, in plans and alone."""
     x, offsets = cm.array(np.ones(4, "f4"), context), cm.array(np.array([0, 0, 4]), context)
     plan = cm.SegmentPlan([0, 0, 4], 4, context=context)
     for call in (plan.reduce, lambda values, empty: cm.segmented_reduce(values, offsets, empty=empty)):
@@ -180,7 +180,7 @@ PLUS_INDEX = cm.Operator(lambda a, b: a + b + cm.index, 0)
 
 
 def test_what_is_no_array_function_or_operator(context: cm.Context) -> None:
-    """Errors of the library's, which say what was given."""
+    """Errors of the library, which show the argument."""
     x, at = np.ones(3), [0, 3]
     wrong: list[tuple[Any, type[Exception], str]] = [
         (lambda: cm.segmented_reduce(None, at, context=context), cm.DTypeError, "values is None"),

@@ -1,4 +1,4 @@
-"""Formulas of neighbours: conditions anywhere on a line, and maps of what lies ahead."""
+"""Formulas of neighbours: conditions anywhere on a line, and maps of later elements."""
 
 from __future__ import annotations
 

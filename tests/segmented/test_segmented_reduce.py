@@ -56,7 +56,7 @@ def test_random_geometries(context: cm.Context, mode: str, offsets: np.ndarray, 
 
 @settings(RANDOM, max_examples=8)
 @given(
-    offsets=geometries(), op=st.sampled_from(["sum", "argmin", "logsumexp"]), given_by=st.sampled_from(["offsets", "starts", "sources"]),
+    offsets=geometries(), op=st.sampled_from(["sum", "argmin", "logsumexp"]), form=st.sampled_from(["offsets", "starts", "sources"]),
     dtype=st.sampled_from(["i4", "i8"]), on_device=st.booleans(), seed=st.integers(0, 2**32),
 )  # fmt: skip
 def test_random_geometries_in_every_form(

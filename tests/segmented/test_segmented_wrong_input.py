@@ -23,8 +23,8 @@ LONG = np.arange(10_001)
 
 @pytest.fixture(autouse=True)
 def no_reductions(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """No reduction over segments may give anything in these tests: what was launched found its gate closed, or what is
-    wrong.
+    """No reduction over segments may give anything in these tests: the launches saw a closed gate, or found the
+    error themselves.
     """
     queue = type(cm.Context().queue)
     launch, settle = queue.launch, check.Check.settle
@@ -195,7 +195,7 @@ def test_numbers_beyond_what_offsets_hold(context: cm.Context) -> None:
 def test_devices_look_at_many_numbers_of_the_host(
     sources: Any, context: cm.Context, mode: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Where they share its memory; what is told is the same."""
+    """Where they share its memory; the errors are the same."""
     calls: list[Any] = []
 
     def note(*arguments: Any) -> Any:

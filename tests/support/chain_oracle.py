@@ -34,7 +34,7 @@ FOLLOWS: dict[str, tuple[str, ...]] = {
     "reduce": ("one", "join", "unfold"), "one": ("one", "join", "unfold"),
     "partials": (),
 }  # fmt: skip
-"""What may follow what: vectors flow on, one value may be mapped, joined with its vector, or unfolded."""
+"""Which kind may follow which: vectors flow on, one value may be mapped, joined with its vector, or unfolded."""
 
 SCALARS = ("reduce", "one")
 """The kinds that give one value for the line."""
@@ -258,7 +258,7 @@ def _not_tiny(product: Bounded) -> Bounded:
 
 
 def _check(result: Bounded, length: int) -> Bounded:
-    """The result itself, where floats stay far from overflow; of empty lines also what is infinite."""
+    """The result itself, where floats stay far from overflow; of empty lines also infinities."""
     if result.floats and length:
         limit = 1e30 if result.dtype.itemsize == 4 else 1e200
         inner = result.numbers[1:] if np.ndim(result.numbers) and result.numbers.size > length else result.numbers

@@ -43,7 +43,7 @@ def run(
 
 
 def slope(dim: int, by: int = 0) -> tuple[Vector, tuple[Variable, ...]]:
-    """The gradient of exp(-|x - y|²) b by x (0) or y (1), of what is summed up over the other one."""
+    """The gradient of exp(-|x - y|²) b by x (0) or y (1); the sum is over the other one."""
     x, y = Variable(0, dim, 0), Variable(1, dim, 1)
     b = Variable(2, 1, 1 - by)
     g = Variable(3, 1, by)

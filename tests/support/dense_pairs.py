@@ -33,7 +33,7 @@ OPERATORS = {
 NAMES = [*PAIR_REDUCTIONS, *OPERATORS]
 
 Numbers = Callable[[Any, Any, Any], Any]
-"""x (…, M, 1, D), y (…, 1, N, D) and b (…, 1, N, 2) in float64 → what is reduced, (…, M, N, width)."""
+"""x (…, M, 1, D), y (…, 1, N, D) and b (…, 1, N, 2) in float64 → the values to reduce, (…, M, N, width)."""
 
 
 def _squares(x: Any, y: Any) -> Any:
@@ -197,8 +197,8 @@ class Case:
         return [best, places] if both == self.name else [places]
 
     def _tolerances(self, results: list[Any], f: Any, w: Any) -> list[Any]:
-        """How far rounding may lead: of every term a few units, as many more as its exponent is long; and of sums
-        that are added in blocks a few units of the sum of what they add.
+        """Bounds on rounding: a few units of every term, and more in proportion to its exponent; for sums added in
+        blocks also a few units of the sum of absolute terms.
         """
         eps, count = float(np.finfo("f4" if self.code in HALVES else self.code).eps), f.shape[-1]
         if self.formula.whole:

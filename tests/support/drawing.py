@@ -8,7 +8,7 @@ combination that the command line names always runs.
 `mark_the_rest` splits the tests that still run in two: `make test` runs one case in four of each test, `make test-rest` the others.
 
 The mark's keywords: `whole`, the names of parameters of which all combinations run, with every value of the others;
-`unless`, a function that tells from the parameters' values, by name, which combinations the test would skip; `seldom`,
+`unless`, a function of the parameters' values, by name: True for combinations that the test would skip; `seldom`,
 on any mark of the test, the name of a device on which it runs in one of four runs only: tests of what GPUs alone take
 have one CPU runtime for their everyday one.
 """

@@ -31,7 +31,7 @@ CODES = {
 }
 _MEMORY = ("out of memory", "out of resources", "out of host memory")
 ENQUEUES = ("enqueue_kernel", "copy", "fill", "unmap", "marker")
-"""The calls that give an event whose status may tell of a failure later on."""
+"""The calls that give an event whose status may become an error later on."""
 CALLS = [name for name in opencl.__all__ if name not in ("get_devices", "get_platforms", "profiled")]
 
 
@@ -43,11 +43,11 @@ def error_of(fault: str, routine: str) -> cl.Error:
 
 
 class Driver:
-    """While inside, calls to the driver are counted by name, and one of them may fail in place of being made.
+    """While inside, calls to the driver are counted by name, and one of them may fail instead.
 
     fails: the name and the number (from 0) of the call that fails, or None for every call of that name. late: whether
-    it is made all the same, and its event tells of the failure, as do the events of the commands that wait for it.
-    `fired`: whether it came to that.
+    it is made, and its event has the error, as have the events of the commands that wait for it.
+    `fired`: whether the call came.
     """
 
     def __init__(
@@ -80,7 +80,7 @@ class Driver:
         if fails and not self._late:
             raise error_of(self._fault, name)
         if name in ("status", "wait") and args[0].int_ptr in self._faults:
-            self._real["wait"](args[0])  # it runs for real: until it has ended its memory is nobody else's
+            self._real["wait"](args[0])  # the command runs: until it has ended, no other may have its memory
             code = self._faults[args[0].int_ptr][1]
             if name == "status":
                 return code

@@ -1,4 +1,4 @@
-"""A call of every front end with exact numbers, on host and on device arrays, each with what NumPy gives."""
+"""A call of every front end with exact numbers, on host and on device arrays, each with NumPy's result."""
 
 from __future__ import annotations
 

@@ -108,7 +108,7 @@ def assert_all_items_meet(name: str, kernel: str) -> None:
 
 
 def assert_local_memory_is_arrays(name: str, kernel: str) -> None:
-    """What is local is an array, or a pointer into one."""
+    """Local memory is arrays, and pointers into them."""
     pointers = re.findall(r"__local (?:const )?\w+ \*(?:const )?\w+ = (?:staged|all)_\w+[^;]*;", kernel)
     arrays = re.findall(r"__local \w+ \w+\[\d+\](?: __attribute__\(\(aligned\(16\)\)\))?;", kernel)
     places = re.findall(r"\(__local (?:const )?\w+ \*\)", kernel)  # of other types in an array
@@ -128,7 +128,7 @@ def assert_local_arrays(name: str, spec: KernelSpec, text: str) -> None:
 
 
 def assert_helpers_are_what_is_called(name: str, text: str) -> None:
-    """Each helper once, before its first call, and none that nobody calls."""
+    """Each helper once, before its first call, and none without a call."""
     definitions = {match[1]: match.start() for match in DEFINITION.finditer(text)}
     assert len(definitions) == len(DEFINITION.findall(text)), f"{name}: a helper is defined twice"
     first_calls: dict[str, int] = {}

@@ -62,7 +62,7 @@ def assert_sound(plan: Plan, inputs: set[str], outputs: set[str]) -> None:
 
 
 def assert_room(plan: Plan, chain: Chain, length: int) -> None:
-    """Every array between launches is as large as what is written to it; nothing is reserved that nobody uses."""
+    """Every array between launches is as large as the data written to it; no scratch is unused."""
     sizes = {s.variable.name: s.variable.dtype.itemsize * (length if s.per_index else 1) for s in chain.stored.values()}
     for name, nbytes in plan.scratch.items():
         if name in sizes:

@@ -26,7 +26,7 @@ def squares(x: Any, y: Any) -> Any:
 
 
 def gaussian(dim: int, size: int = 1, axis: int = 1) -> tuple[Vector, tuple[Variable, ...]]:
-    """exp(-|x - y|² · s) b with its variables, b of what is summed up over."""
+    """exp(-|x - y|² · s) b with its variables; b is on the side of the sum."""
     x, y, s = Variable(0, dim, 0), Variable(1, dim, 1), Variable(2, 1, 2)
     b = Variable(3, size, 1 if axis == 1 else 0)
     return F["Exp"](-F["SqDist"](x, y) * s) * b, (x, y, s, b)

@@ -20,7 +20,7 @@ Acc = dict[str, Any]
 
 
 class Walk:
-    """A bound operator computed on rows of numbers. Every row is a lane: what is rare for one is done to all."""
+    """A bound operator computed on rows of numbers. Every row is a lane: a rare step of one is done to all."""
 
     def __init__(self, operator: PairBound, index: Any = np.int32) -> None:
         self.bound = operator

@@ -320,6 +320,6 @@ def steps(nodes: Sequence[Node], leaves: Sequence[Node] = ()) -> list[str]:
 
 
 def per_pair(pair: Pair) -> list[str]:
-    """What is computed for every pair."""
+    """The functions that are computed for every pair."""
     terms = pair.terms
     return steps(pair.values, [*terms.uniform, *terms.rows, *terms.columns])

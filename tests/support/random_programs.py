@@ -1,4 +1,4 @@
-"""Random programs with what NumPy makes of them, and programs' parts computed step by step in NumPy."""
+"""Random programs with NumPy's results, and parts of programs computed step by step in NumPy."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""Launch boxes chosen by measurement: found, kept, used from then on, and never wrong. What is faster is said by the
-tests, not by a clock.
+"""Launch boxes chosen by measurement: cm.tune finds and stores them, later plans use them, and results stay right. The
+tests, not a clock, say which box is faster.
 """
 
 from __future__ import annotations
@@ -162,7 +162,7 @@ def test_axes_and_ranges(axis: int, fresh: cm.Context, mode: str, rng: np.random
 def test_both_passes_of_long_weights(
     fresh: cm.Context, mode: str, rng: np.random.Generator, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Each has a box of its own; what is not faster stays."""
+    """Each pass has a box of its own; a box that is not faster changes nothing."""
     monkeypatch.setattr(search, "compared", lambda champion, challenger: (1.0, 1.0))
     stages = (4, 8) if fresh.facts.kind == "cpu" else (16, 32)
     limits = {ComputeMode.SEQUENTIAL: {"stage": (64, 128)}, ComputeMode.PARALLEL: {"stage": stages}}
@@ -186,7 +186,7 @@ def test_both_passes_of_long_weights(
 def test_without_a_cache_on_disk(
     fresh: cm.Context, rng: np.random.Generator, longer: None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """What is found lasts as long as the process."""
+    """A measured box lasts as long as the process."""
     monkeypatch.setenv("CLMR_NO_CACHE", "1")
     arrays = random_arrays(rng)
     assert results_of_tune(fresh, lambda: reduce_pairs(CALL, arrays, Options("sequential")))

@@ -97,7 +97,7 @@ def evaluate_recipe(recipe: Recipe, values: dict[Variable, np.ndarray]) -> np.nd
 
 
 def _fits(kind: str, name: Any, *dims: int) -> bool:
-    """Whether dimensions are such that the operation takes them; elsewhere a recipe means its first part."""
+    """Whether the operation takes these dimensions; where not, a recipe means its first part."""
     if kind == "binary":
         return len({*dims, 1}) < 3
     if kind == "wide":

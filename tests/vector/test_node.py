@@ -1,4 +1,4 @@
-"""Vectors are interned: one object per formula, in all threads, and gone when nobody holds it."""
+"""Vectors are interned: one object per formula, in all threads, freed with its last reference."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Formula strings: what they mean, and what is refused and how."""
+"""Formula strings: their meaning, and their errors."""
 
 from __future__ import annotations
 

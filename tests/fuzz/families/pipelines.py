@@ -42,7 +42,7 @@ def scan_line(v: Any, name: str, exclusive: bool) -> Any:
 
 @dataclass(frozen=True)
 class Step:
-    """kind: "tree" "reduce" "scan" "index". of: places of what it reads."""
+    """kind: "tree" "reduce" "scan" "index". of: the places of its operands."""
 
     kind: str
     of: tuple[int, ...] = ()
@@ -57,7 +57,7 @@ class Step:
 
 @dataclass(frozen=True)
 class Program:
-    """Steps on `vectors` and `numbers` (one per line), and the places of what is given back."""
+    """Steps on `vectors` and `numbers` (one per line), and the places of the results."""
 
     dtype: np.dtype[Any]
     vectors: int

@@ -1,4 +1,4 @@
-"""Faults that a run must find: asked for by name, never drawn."""
+"""Faults that a run must find: run by name, never drawn."""
 
 from __future__ import annotations
 

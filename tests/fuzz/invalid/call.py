@@ -9,8 +9,8 @@ from typing import Any
 
 @dataclass(frozen=True)
 class Call:
-    """make: the call, by keywords. good: right arguments. expected: what they give, an array or a tuple of such. same: what
-    NumPy makes of the same keywords, where it has a meaning for them.
+    """make: the call, by keywords. good: right arguments. expected: their result, an array or a tuple of arrays. same: NumPy's
+    result for the same keywords, where NumPy has one.
     """
 
     make: Callable[..., Any]

@@ -1,4 +1,4 @@
-"""Right calls, argument by argument, with what they give: what invalid cases are made from."""
+"""Right calls, argument by argument, with their results: the source of invalid cases."""
 
 from __future__ import annotations
 

@@ -13,11 +13,11 @@ from fuzz.invalid.strings import hostile_string, mutate
 import clmapreduce as cm
 
 WIDE = 1 << 48
-"""More elements than a process can address, so that nobody gets to fill them."""
+"""More elements than a process can address, so that no call can fill them."""
 
 
 class Liar:
-    """Says of itself what is not so."""
+    """An object with wrong attributes of an array."""
 
     shape = (-1, "x")
     dtype = "f4"

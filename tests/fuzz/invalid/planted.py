@@ -1,4 +1,4 @@
-"""Calls with faults that a run must find: asked for by name, never drawn."""
+"""Calls with faults that a run must find: run by name, never drawn."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def _silent(x: Any) -> Any:
 
 
 def _spoilt(x: Any) -> Any:
-    """What is refused spoils every call behind it."""
+    """A call that raises an error makes every later call wrong."""
     if not isinstance(x, float) or x != 0:
         _CALLS.append(1)
         raise cm.ShapeError("refused")

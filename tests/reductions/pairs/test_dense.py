@@ -47,7 +47,7 @@ def results_of(name: str, operator: PairBound, numbers: Any, k: int = 3) -> list
 
 def assert_agrees(name: str, operator: PairBound, numbers: Any, results: list[Any], k: int = 3, tile: int = 64) -> None:
     """Exact for what chooses; else to the rounding of the result, of the exponents, and of chains of one tile's columns
-    and of all tiles and splits, relative to the sum of what was added without signs.
+    and of all tiles and splits, relative to the sum of the absolute terms.
     """
     expected = results_of(name, operator, numbers, k)
     assert [g.shape for g in results] == [e.shape for e in expected]

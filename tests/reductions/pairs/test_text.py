@@ -1,4 +1,4 @@
-"""Operators for pairs as statements: what they cost in the inner loop, and that they render for any lanes."""
+"""Operators for pairs as statements: their cost in the inner loop, and their text for any lanes."""
 
 from __future__ import annotations
 
@@ -179,7 +179,7 @@ def test_a_variance_takes_two_additions_and_a_product_per_column() -> None:
 
 @pytest.mark.parametrize("name", PAIR_REDUCTIONS)
 def test_nothing_is_converted_or_called_per_column_of_floats(name: str) -> None:
-    """With int32 indices and float32 values every mask is as wide as what it chooses, and what is called is inlined."""
+    """With int32 indices and float32 values every mask is as wide as the values it selects, and every function is inlined."""
     operator = bind(name)
     operator = operator.block or operator
     text = OperatorLines(operator, 4, 16)

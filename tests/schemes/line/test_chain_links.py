@@ -29,7 +29,7 @@ def test_reduces_of_one_line_share_a_link() -> None:
 
 
 def test_a_reduce_comes_as_early_as_it_can() -> None:
-    """The minimum is asked for after the scan, but waits for nothing."""
+    """The minimum is written after the scan, but waits for nothing."""
     assert links(lambda x: (SCAN(x / TOP(x)), LOW(x)), "f4") == ["Reduce:extremum, Reduce:extremum", "Scan:sum"]
 
 
@@ -143,7 +143,7 @@ def test_the_last_of_two_scans_is_not_stored() -> None:
 
 
 def test_one_value_is_computed_once_behind_the_reduce_that_completes_it() -> None:
-    """dot / square is one number, stored as such: nobody divides per index."""
+    """dot / square is stored as one number: no index divides again."""
     chain = chain_of(lambda b, c: c * (SUM(b * c) / SUM(c * c)), "f4", "f4")
     first, second = chain.links
     assert [value.variable.dtype for value in chain.stored.values()] == [np.dtype("f4")]

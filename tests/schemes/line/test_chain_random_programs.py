@@ -99,7 +99,7 @@ def test_plans_of_random_programs_are_sound(case: RandomProgram, name: str, mode
 @given(random_programs())
 @settings(deadline=None, max_examples=150)
 def test_links_obey_the_order_of_what_they_need(case: RandomProgram) -> None:
-    """Reduces in one link wait for nothing of each other, and what keeps an order shares with nobody."""
+    """Reduces of one link do not wait for each other, and a step that keeps an order has a link of its own."""
     chain = Chain(case.program, dtypes_of(case.program))
     for link in chain.links:
         if link.kind is not Kind.REDUCE:

@@ -73,7 +73,7 @@ def test_adversarial_points(context: cm.Context, rng: np.random.Generator) -> No
 
 @pytest.mark.parametrize("kind", ["tiny", "huge", "mixed", "one-hot", "tiny beside huge", "denormals", "far rows"])
 def test_weights_of_any_magnitude(context: cm.Context, rng: np.random.Generator, kind: str) -> None:
-    """Weights need no scales. A column far away keeps what it alone gives a number."""
+    """Weights need no scales. A far column counts where only its weight is not zero."""
     formula, (x, y, s, b) = gaussian(DIM, SIZE)
     xs, ys = points(rng, 70), points(rng, 97)
     if kind != "far rows":

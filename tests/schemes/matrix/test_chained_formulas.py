@@ -83,7 +83,7 @@ def test_weights_of_coordinates(context: cm.Context, rng: np.random.Generator, n
     value = F["Exp"](-vector(METRICS[name])) * b
     call = PairCall(F["Grad"](value, x, F["IntCst"](1)) if slopes else value, PAIR_REDUCTIONS["Sum"], 1)
     xs, ys, scales = points(rng, 70), points(rng, 97), rng.uniform(0.3, 3, DIM).astype("f4")
-    if name in ("divided", "weighted") and rng.integers(2):  # what is rounded before cannot be helped
+    if name in ("divided", "weighted") and rng.integers(2):  # in the others, inputs of the products are rounded before
         xs, ys = xs + np.float32(100), ys + np.float32(100)
     arrays = {x: xs, y: ys, s: scales, b: rng.normal(size=(97, b.dim)).astype("f4")}
     result, weights = run(call, arrays, context), arrays[b].astype("f8")

@@ -126,7 +126,7 @@ def test_columns_that_come_nearer(context: cm.Context, rng: np.random.Generator,
 
 @beside
 def test_long_sums_of_one_sign(context: cm.Context, rng: np.random.Generator, beside: bool) -> None:
-    """What instructions cut off, other than what they round, adds up."""
+    """Errors of instructions that cut digits off all have one sign, and so add up."""
     x, y, b = Variable(0, 3, 0), Variable(1, 3, 1), Variable(2, 20, 1)
     call = PairCall(F["Exp"](-F["SqDist"](x, y)) * b, PAIR_REDUCTIONS["Sum"], 1)
     arrays = {x: rng.random((16, 3), "f4"), y: rng.random((20_000, 3), "f4"), b: rng.random((20_000, 20), "f4")}
@@ -218,7 +218,7 @@ def test_blocks_of_pairs(context: cm.Context, rng: np.random.Generator, backend:
 
 @beside
 def test_what_is_in_no_interval_of_a_row(context: cm.Context, rng: np.random.Generator, beside: bool) -> None:
-    """Reaches none of its sums, whatever it is: numbers that are none, and such as would leave others no digits."""
+    """Columns outside of a row's intervals do not change its sums: NaN, infinities, and numbers that would leave others no digits."""
     x, y, b = Variable(0, 3, 0), Variable(1, 3, 1), Variable(2, 20, 1)
     call = PairCall(F["Exp"](-F["SqDist"](x, y)) * b, PAIR_REDUCTIONS["Sum"], 1)
     for special in (np.nan, np.inf, 1e30):
@@ -236,7 +236,7 @@ def test_what_is_in_no_interval_of_a_row(context: cm.Context, rng: np.random.Gen
 
 @beside
 def test_numbers_that_are_none_in_blocks(context: cm.Context, rng: np.random.Generator, beside: bool) -> None:
-    """In stages that are whole and in those that are put together."""
+    """In stages of one interval and in stages of several."""
     x, y, b = Variable(0, 3, 0), Variable(1, 3, 1), Variable(2, 20, 1)
     call = PairCall(F["Exp"](-F["SqDist"](x, y)) * b, PAIR_REDUCTIONS["Sum"], 1)
     keep = np.zeros((40, 300), bool)
@@ -278,7 +278,7 @@ def test_what_the_scheme_leaves_to_others() -> None:
 
 
 def test_registers_are_limited_where_a_compiler_obeys() -> None:
-    """NVIDIA's does where it is not told how many items a group has."""
+    """NVIDIA's obeys where the kernel does not fix its group size."""
     layout = layout_of("Exp(-SqDist(Vi(0,3),Vj(1,3)))*Vj(2,40)")
     for vendor, options in (("nvidia", ("-cl-nv-maxrregcount=96",)), ("amd", ())):
         plan = Exponentials(layout, Pairwise(1000, 1000), PARALLEL, FACTS[vendor]).plan(MATRIX_WIDE_FEW[1])

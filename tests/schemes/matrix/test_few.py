@@ -213,7 +213,7 @@ def test_exponents_of_reductions(context: cm.Context, rng: np.random.Generator, 
 
 
 def test_products_of_other_kinds(context: cm.Context, rng: np.random.Generator) -> None:
-    """Two products in a formula, of which one is no distance and one has a bandwidth for each row; and what is left."""
+    """Two products in a formula, one of them an inner product, the other with a bandwidth for each row; and other factors."""
     x, y, r, c = Variable(0, 2, 0), Variable(1, 2, 1), Variable(2, 1, 0), Variable(3, 1, 1)
     formula = F["Exp"](-F["SqDist"](x, y) * r) + F["Square"](c) * F["Exp"]((x | y) - r) * F["Square"](x - y)
     arrays = {v: rng.uniform(0.2, 1, (n, v.dim)).astype("f4") for v, n in ((x, 50), (r, 50), (y, 120), (c, 120))}

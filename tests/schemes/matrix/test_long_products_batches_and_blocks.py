@@ -31,7 +31,7 @@ def test_many_splits_batches_and_the_other_axis(context: cm.Context, rng: np.ran
 
 
 def test_one_side_for_the_whole_batch(context: cm.Context, rng: np.random.Generator) -> None:
-    """Inner products pack what is shared once; a distance has a centre for every element."""
+    """Inner products pack a shared side once; a distance has a centre for every element of the batch."""
     x, y, b = Variable(0, DIM, 0), Variable(1, DIM, 1), Variable(2, 1, 1)
     xs, ys = points(rng, 3 * 30, DIM).reshape(3, 30, DIM), 5 + points(rng, 3 * 40, DIM).reshape(3, 40, DIM)
     common_side, distance = rng.choice(["rows", "columns", "both"]), bool(rng.integers(2))
@@ -51,8 +51,8 @@ def test_one_side_for_the_whole_batch(context: cm.Context, rng: np.random.Genera
 
 @pytest.mark.parametrize("box", [None, *BOXES], ids=str)
 def test_blocks_of_pairs(context: cm.Context, rng: np.random.Generator, box: MatrixLongBox | None) -> None:
-    """Rows and intervals that begin and end anywhere, torn lists and none; clusters of one row. Near points and such as
-    are computed by differences.
+    """Rows and intervals that begin and end anywhere, lists with gaps and empty ones; clusters of one row. Near points, and
+    points that are computed by differences.
     """
     if box is not None and box.block > context.facts.max_group_size:
         pytest.skip("groups are smaller here")

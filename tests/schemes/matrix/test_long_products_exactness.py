@@ -181,7 +181,7 @@ def test_products_with_a_coordinate_that_others_lack(
 
 
 def test_inner_products_of_any_magnitude(context: cm.Context, rng: np.random.Generator) -> None:
-    """Rows and columns have scales of their own; what is not finite, or nearly so, is computed as it stands."""
+    """Rows and columns have scales of their own; products with numbers near overflow are computed as the formula says."""
     x, y = Variable(0, 20, 0), Variable(1, 20, 1)
     xs, ys = points(rng, 40, 20).astype("f8"), points(rng, 50, 20).astype("f8")
     xs = (xs * 10.0 ** rng.integers(-15, 15, (40, 1))).astype("f4")

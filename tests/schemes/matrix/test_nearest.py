@@ -198,7 +198,7 @@ KINDS = (
 
 @pytest.mark.parametrize("name", ["ArgMin", "ArgKMin"])
 def test_adversarial_points(context: cm.Context, rng: np.random.Generator, name: str) -> None:
-    """What bounds cannot tell apart is computed again: always the right columns."""
+    """Pairs that bounds cannot order are computed again: always the right columns."""
     for kind in KINDS:
         x, y = adversarial(rng, kind)
         k = 5 if "K" in name else 1
@@ -219,7 +219,7 @@ def test_ties_go_to_the_lower_index(context: cm.Context, rng: np.random.Generato
 
 
 def test_numbers_that_are_none(context: cm.Context, rng: np.random.Generator) -> None:
-    """Rows and columns with NaN or infinities are nobody's neighbours, and change nobody else's."""
+    """Rows and columns with NaN or infinities are no neighbours, and do not change those of others."""
     x, y = points(rng, 70), points(rng, 300)
     x[3, 1], x[66, 0], y[7, 20], y[200, 3], y[64:80] = np.nan, np.inf, np.nan, -np.inf, np.nan
     (result,) = run("ArgKMin", x, y, context, 4)
@@ -233,7 +233,7 @@ def test_numbers_that_are_none(context: cm.Context, rng: np.random.Generator) ->
 def test_all_in_doubt(
     context: cm.Context, rng: np.random.Generator, monkeypatch: pytest.MonkeyPatch, k: int
 ) -> None:  # fmt: skip
-    """Where bounds tell nothing, tiles compute all rows; no other test has such vectors: plans are kept."""
+    """Where bounds exclude nothing, tiles compute all rows. Vectors of a size of their own, because plans are cached."""
     monkeypatch.setattr(Nearest, "doubt", property(lambda _self: 0.9))
     dim = 23
     x, y = points(rng, 300, dim), points(rng, 900, dim)
@@ -261,7 +261,7 @@ def test_batches_the_other_axis_and_floats_of_16_bits(context: cm.Context, rng: 
 @pytest.mark.parametrize("box", [None, WIDE], ids=str)
 @pytest.mark.parametrize("k", [1, 6])
 def test_blocks_of_pairs(context: cm.Context, rng: np.random.Generator, k: int, box: MatrixNearestBox | None) -> None:
-    """Clusters of all sizes, rows that meet fewer columns than are wanted or none, and points that are hard to tell."""
+    """Clusters of all sizes, rows with fewer than k columns or none, and points at nearly equal distances."""
     if box is not None and box.block > context.facts.max_group_size:
         pytest.skip("groups are smaller here")
     name = "ArgKMin" if k > 1 else "ArgMin"
@@ -321,8 +321,8 @@ def test_what_suits_the_scheme() -> None:
 
 
 def test_where_it_is_chosen() -> None:
-    """On devices with matrix units, for many pairs; bars are for several columns, looked for in more of them where
-    there are few. Sums stay what they were.
+    """On devices with matrix units, for many pairs; bars are for lists of several columns, and look at more columns
+    where there are few. Sums do not change.
     """
     facts, many, few = FACTS["nvidia"], Pairwise(10**5, 10**5, 1, 10**7), Pairwise(1000, 1000, 1, 10**6)
     one, ten = layout_of(DISTANCE, "ArgMin"), layout_of(DISTANCE, "ArgKMin", k=10)

@@ -1,4 +1,4 @@
-"""Bars from a look at some columns: what they promise, when they are looked for, and that they exclude nothing."""
+"""Bars from a sample of columns: their bounds, when they are used, and that they exclude no result."""
 
 from __future__ import annotations
 
@@ -152,7 +152,7 @@ def test_what_bars_promise(context: cm.Context, rng: np.random.Generator, name: 
         values = side * np.square(x[:, None].astype("f8") - y[None]).sum(-1)
         best = np.sort(values, 1)[:, k - 1]
         assert np.all(bars >= best - 4 * EPS * np.abs(best))
-        if not far:  # what is looked at lies in more buckets than ten of the forty best are likely to share
+        if not far:  # the sample lies in more buckets than ten of the forty best are likely to share
             sample = np.sort(values[:, :: box.sample], 1)[:, 0 if k == 1 else 4 * k]
             assert np.all(bars <= sample + 1e-4 * np.abs(values).max())
 
@@ -167,7 +167,7 @@ def as_output(stage: Stage) -> Stage:
 
 
 def test_where_bars_are_looked_for() -> None:
-    """Where there are columns and buckets enough for what is kept, and nobody asks for none."""
+    """Where there are columns and buckets enough for k results, unless the box turns them off."""
 
     def looks(
         columns: int, op: str = "ArgMin", sample: int = 8, sparse: bool = False, rows: int = 1000, **how: Any

@@ -44,7 +44,7 @@ def numbers_of(stage: Stage) -> list[int]:
 
 # ------------------------------------------------------------------------------------------------------------ cutting
 def test_shares_cover_the_columns(rng: np.random.Generator) -> None:
-    """Whole tiles each, none empty, and no more of them than were asked for."""
+    """Whole tiles each, none empty, and at most as many as requested."""
     for _ in range(500):
         columns, splits, tile = int(rng.integers(0, 5000)), int(rng.integers(0, 40)), int(rng.integers(1, 600))
         count, share = Pairwise(7, columns).cut(splits, tile)
@@ -63,7 +63,7 @@ def test_indices_are_narrow_as_long_as_everything_fits() -> None:
 
 @pytest.mark.parametrize("mode", MODES, ids=lambda mode: mode.name)
 def test_accumulators_are_never_more_than_indices_count(mode: ComputeMode) -> None:
-    """Rows and columns fit an int, and so does what is left of them between the launches."""
+    """Rows and columns fit an int, and so do the accumulators between the launches."""
     for rows in (NARROW_LIMIT // 3, NARROW_LIMIT // 2 + 1, NARROW_LIMIT - 1):
         plan = pair_plan(layout_of(DISTANCE, backend="2D"), rows, 100_000, mode, FACTS["nvidia"])
         assert plan.narrow and numbers_of(plan.stages[0])[5] < NARROW_LIMIT

@@ -28,7 +28,7 @@ def points(rng: np.random.Generator, rows: int, dim: int, dtype: str, centre: fl
 
 
 def formula(name: str, x: Vector, y: Vector, b: Vector) -> Any:
-    """What each reduction is asked of."""
+    """The formula that each reduction takes."""
     if name == "Sum":
         return F["Exp"](-F["SqDist"](x, y)) * b
     return -F["SqDist"](x, y) if name == "LogSumExp" else F["SqDist"](x, y)
@@ -222,7 +222,7 @@ def test_distances_from_products_keep_their_digits(
 def test_products_alone_are_right_where_nothing_cancels(
     context: cm.Context, rng: np.random.Generator, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """No tile is computed again here, so that products are what is tested."""
+    """No tile is computed again here, so that only products are tested."""
     monkeypatch.setattr("clmapreduce.schemes.pairs.tile_numbers.LEAST", -1.0)
     x, y, b = Variable(0, 61, 0), Variable(1, 61, 1), Variable(2, 1, 1)
     arrays = {x: points(rng, 150, 61, "float32", 3), y: points(rng, 300, 61, "float32", 3)}

@@ -66,13 +66,13 @@ print(wrong)
 
 def test_cancel_from_another_thread(program: Program) -> None:
     lines = """
-started = threading.Event()
+start = threading.Event()
 def cancel():
-    started.wait()
+    start.wait()
     context.cancel()
 threading.Thread(target=cancel).start()
 try:
-    gaussian(x, y).sum(axis=1, progress=lambda done, total: started.set())
+    gaussian(x, y).sum(axis=1, progress=lambda done, total: start.set())
 except cm.Cancelled as error:
     print(type(error).__name__, isinstance(error, cm.ClMapReduceError))
 print(cm.Reduce("sum")(few))

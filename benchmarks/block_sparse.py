@@ -205,11 +205,11 @@ class Bench:
         self, task: Task, points: Any, b: Any, ranges: Any, others: tuple[Contender, ...] = ()
     ) -> tuple[float, Contender]:
         """(by device time where it is known, else by wall time; our contender after the race)."""
-        us = Contender(self.ours, self.bound(task, self.ours, points, b, ranges))
+        us = Contender(self.ours, self.call_of(task, self.ours, points, b, ranges))
         race([us, *others], self.rounds, calls=1 if self.profiler is None else 2)
         if self.profiler is None:
             return statistics.median(us.wall), us
-        return device_ms(self.bound(task, self.profiler, points, b, ranges), self.profiler.context, 5) / 1e3, us
+        return device_ms(self.call_of(task, self.profiler, points, b, ranges), self.profiler.context, 5) / 1e3, us
 
     def share(self, task: Task, mask: Mask, seconds: float, us: Contender, dense: Contender | None) -> float:
         """Our pair rate over the dense reduction's."""
@@ -233,13 +233,13 @@ class Bench:
         others, complaint = (), ""
         if self.peer is not None and row.peer:
             try:
-                call = self.bound(task, self.peer, mask.points, b, ranges_for(self.peer, ranges))
+                call = self.call_of(task, self.peer, mask.points, b, ranges_for(self.peer, ranges))
                 others = (Contender(self.peer, call),)
             except Exception as error:  # a peer that cannot do it loses its cell, not the run
                 complaint = f"failed: {type(error).__name__}"
         dense = None
         if self.profiler is None:
-            dense = Contender(self.ours, self.bound(task, self.ours, mask.points, b, None, SHARE))
+            dense = Contender(self.ours, self.call_of(task, self.ours, mask.points, b, None, SHARE))
         seconds, us = self.seconds(task, mask.points, b, ranges, others if dense is None else (*others, dense))
         mask_time, plan = self.plan(task, mask, b)
         share = self.share(task, mask, seconds, us, dense)

@@ -155,7 +155,7 @@ def bare_launches(call: Any, arrays: dict[str, Any]) -> Callable[[cl.Event], Any
     """The compiled call's own launches in plain pyopencl: typed arguments, prepared; none waits for another."""
     queue = call.context.queue._queue
     prepared = []
-    for launch in call._executable._launches:
+    for launch in call._executable.launches:
         kernel = cl.Kernel(launch.kernel.program, launch.kernel.name)
         kernel.set_scalar_arg_dtypes([None if isinstance(a, str) else a.dtype for a in launch._arguments])
         args = [arrays[a].cl if isinstance(a, str) else int(a) for a in launch._arguments]

@@ -95,7 +95,7 @@ def test_arrays_are_read_in_step_or_by_strides_or_once(context: cm.Context) -> N
     assert gather([np.ones((1, 4), "f4")[0], np.ones((1, 4), "f4")], context).inputs[0].signature.access is Access.VECTOR
 
 
-def test_shapes_that_do_not_broadcast_are_told(context: cm.Context) -> None:
+def test_shapes_that_do_not_broadcast_are_refused(context: cm.Context) -> None:
     with pytest.raises(ShapeError, match=r"shapes \(3,\) and \(4,\) do not broadcast"):
         gather([np.ones(3), np.ones(4)], context)
     with pytest.raises(ShapeError, match="length is -1"):

@@ -101,7 +101,7 @@ def test_what_would_be_skipped_is_not_drawn() -> None:
 
 
 @pytest.mark.parametrize(("kwargs", "share"), [({"seldom": "pocl"}, 1 / 4), ({}, 1 / 3)], ids=["seldom", "slow"])
-def test_a_device_is_seldom_seen_where_that_is_asked_for(kwargs: dict[str, Any], share: float) -> None:
+def test_a_device_runs_in_few_tests_where_a_mark_says_so(kwargs: dict[str, Any], share: float) -> None:
     """In one run of four, the slow one in one of three, and in every run where it is the only one."""
 
     def items_of(devices: str) -> list[Item]:
@@ -124,7 +124,7 @@ def test_a_text_for_a_device_is_not_on_it() -> None:
     assert all(len(choice_of([*cases], seed=str(seed))) == 2 for seed in range(20))
 
 
-def test_sweeps_and_tests_asked_for_by_name_run_whole() -> None:
+def test_sweeps_and_tests_run_by_name_are_complete() -> None:
     pairs = [{"op": op, "dtype": "u"} for op in "xyz"]
     swept = items({}, *pairs)
     assert not choice_of(swept, "sweep") and all(item.marks == {"sweep"} for item in swept)

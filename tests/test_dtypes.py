@@ -74,7 +74,7 @@ def test_bfloat16_is_stored_and_not_computed_with() -> None:
 
 
 @pytest.mark.parametrize("code", list("bBhHiIlLqQpP"))
-def test_integers_are_told_by_their_size_not_by_their_type_code(code: str) -> None:
+def test_integers_have_c_names_by_size_not_by_type_code(code: str) -> None:
     """ "l" is 32 bits wide on Windows and 64 on Linux; intc, long and longlong coincide in pairs."""
     dtype = np.dtype(code)
     size = {1: "char", 2: "short", 4: "int", 8: "long"}[dtype.itemsize]
@@ -315,7 +315,7 @@ def test_a_leafs_view_has_the_arrays_shape_and_memory(shape: tuple[int, ...]) ->
     assert leaf_view(array["n"], "") is not None and (leaf_view(array["n"], "") == 6).all()
 
 
-def test_unaligned_records_are_told() -> None:
+def test_unaligned_records_are_recognised() -> None:
     assert not is_aligned(np.dtype([("a", "u1"), ("b", "f4")]))
     assert not is_aligned(np.dtype({"names": ["a"], "formats": ["f8"], "offsets": [0], "itemsize": 12}))
     assert is_aligned(np.dtype([("a", "f4"), ("b", "f4")]))

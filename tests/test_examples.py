@@ -80,7 +80,7 @@ class TestGeometry:
             vector[at] = 1e-30
             assert_same(test(vector, **how), np.zeros(b.shape[:-1], bool))
 
-    def test_what_is_left_of_a_projection_is_orthogonal(self, vectors: Any, how: Any) -> None:
+    def test_the_rest_of_a_projection_is_orthogonal(self, vectors: Any, how: Any) -> None:
         b, c = vectors
         rest = b - GEOMETRY.proj_a_on_b(b, c, **how)
         size = (np.abs(b.astype(float) * c) + np.abs(c * rest)).sum(-1)

@@ -21,7 +21,7 @@ PUBLIC = ("clmapreduce/pairwise/genred", "clmapreduce/pairwise/kernelsolve", "cl
 """Where users' functions are, whose many keywords stay."""
 
 
-def test_schemes_and_domains_are_not_told_apart_by_class() -> None:
+def test_no_code_branches_on_the_class_of_a_scheme_or_domain() -> None:
     assert house.matches(r"isinstance\(.*(Box|BlockSparse)", "clmapreduce") == []
 
 

@@ -13,7 +13,7 @@ WRONG = {
 """Platform → the checks that fail there."""
 
 
-def test_the_checks_tell_right_from_wrong(context: cm.Context) -> None:
+def test_the_checks_find_wrong_results(context: cm.Context) -> None:
     result = selftest.run(context)
     assert len(result) >= 15 * len(context.device.modes)
     assert {check for check, complaint in result.items() if complaint} == WRONG.get(context.device.platform, set())

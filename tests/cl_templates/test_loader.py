@@ -65,7 +65,7 @@ def every_stage(facts: str, mode: ComputeMode) -> list[tuple[str, Stage, str]]:
     return stages
 
 
-def test_a_missing_name_is_told_with_its_template() -> None:
+def test_the_error_for_a_missing_name_shows_its_template() -> None:
     """Any three names of each, and three that every kernel reads. A branch that is not taken may leave a name unread."""
     stages = {**stages_by_template("nvidia", SEQUENTIAL), **stages_by_template("nvidia", PARALLEL)}
     always = {"name", "compute_mode", "vendor", "narrow", "cpu", "streaming", "halved"}
@@ -82,7 +82,7 @@ def test_a_missing_name_is_told_with_its_template() -> None:
                 assert name not in always and text == render(template, context), (template, name)
 
 
-def test_a_missing_name_is_told_with_its_line() -> None:
+def test_the_error_for_a_missing_name_shows_its_line() -> None:
     context = dict(map_plan(PLAIN, 100, SEQUENTIAL, INTEL).stages[0].spec.context())
     del context["unroll"]
     with pytest.raises(RenderError, match="'unroll' is not defined") as error:

@@ -228,7 +228,7 @@ def test_vector_spellings_are_operators_where_operators_can_say_it() -> None:
 
 
 # ------------------------------------------------------------------------------------------------- nodes and numbers
-def test_constants_take_their_own_dtype_or_the_one_asked_for() -> None:
+def test_constants_take_their_own_dtype_or_the_requested_one() -> None:
     assert as_node(1).dtype == np.int64
     assert as_node(2.0).dtype == np.float64
     assert as_node(np.float32(1)).dtype == np.float32

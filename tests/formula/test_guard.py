@@ -55,7 +55,7 @@ def test_a_value_may_be_a_number_where_the_condition_is_traced() -> None:
     assert value.varies, "it may be stored at some indices and not at others"
 
 
-def test_numbers_alone_are_told_where_a_guard_stands() -> None:
+def test_a_guard_of_numbers_alone_is_refused() -> None:
     with pytest.raises(FormulaError, match=r"stands in a function given to cm\.Map or cm\.fuse"):
         guard(True, 1.0)
 
@@ -70,7 +70,7 @@ def test_every_part_of_a_record_has_the_same_condition() -> None:
     assert condition_of(value) is condition_of(next(iter(parts.values())))
 
 
-def test_guards_are_told_output_by_output() -> None:
+def test_guards_are_listed_output_by_output() -> None:
     assert guarded([guard(X > 0, X), X]) == (True, False)
     assert guarded([X, guard(X > 0, X)]) == (False, True)
     assert guarded([X, X + 1]) == guarded([]) == ()

@@ -118,7 +118,7 @@ def test_astype_converts_and_refuses_what_loses_a_part() -> None:
         Symbol("z", np.dtype("c8")).astype("f4")
 
 
-def test_nodes_are_told_apart_by_identity() -> None:
+def test_nodes_are_compared_by_identity() -> None:
     x, y = Symbol("x", F4), Symbol("x", F4)
     assert {x: 1, y: 2}[x] == 1
     assert isinstance(x == y, Apply)
@@ -231,7 +231,7 @@ def test_values_are_one_part_or_one_per_field() -> None:
     assert isinstance(rebuild({"only": x}), Record)
 
 
-def test_a_record_tells_its_fields_and_has_no_arithmetic() -> None:
+def test_a_record_lists_its_fields_and_has_no_arithmetic() -> None:
     record = Record(a=Symbol("a", F4), b=Symbol("b", F4))
     with pytest.raises(FormulaError, match="no field 'c'; the value has 'a', 'b'"):
         record["c"]

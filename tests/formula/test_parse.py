@@ -153,7 +153,7 @@ def test_a_refusal_points_at_what_offends(text: str, message: str, caret: str) -
         assert lines[1].strip() in text
 
 
-def test_constants_that_python_cannot_compute_are_told_where() -> None:
+def test_errors_of_constants_show_their_place() -> None:
     with pytest.raises(FormulaError, match="cannot compute this: division by zero\n    x \\+ 1 / 0\n        \\^"):
         nodes_of("x + 1 / 0")
     with pytest.raises(FormulaError, match="cannot compute this: negative shift count"):
@@ -195,7 +195,7 @@ def test_names_are_only_names() -> None:
 
 
 @pytest.mark.parametrize("text", ["n < (1 << 100)", "n + (1 << 100)", "minimum(1 << 100, 2)", "floor(1 << 100)"])
-def test_integers_that_no_kernel_holds_are_told(text: str) -> None:
+def test_integers_that_no_kernel_holds_are_refused(text: str) -> None:
     with pytest.raises(DTypeError, match=f"the constant {1 << 100} does not fit int64"):
         nodes_of(text, "i8")
 

@@ -52,7 +52,7 @@ def test_a_device_shows_its_facts_in_one_line(device: Device) -> None:
         device.name = "other"  # type: ignore[misc]
 
 
-def test_pocl_tells_its_version() -> None:
+def test_the_version_of_pocl_is_known() -> None:
     assert pocl_version("OpenCL 3.0 PoCL 3.0-rc2  Linux, Release, RELOC, LLVM 14.0.6") == (3, 0)
     assert pocl_version("OpenCL 3.0 PoCL 5.0+debian  Linux, None+Asserts, RELOC, SPIR, LLVM 16.0.6") == (5, 0)
     assert pocl_version("OpenCL 3.0 PoCL 10.2  Linux") == (10, 2)

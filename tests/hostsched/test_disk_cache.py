@@ -36,7 +36,7 @@ def device(request: pytest.FixtureRequest) -> Device:
 
 
 @pytest.mark.parametrize("pocl", POCL, ids=[device.version for device in POCL])
-def test_pocl_is_not_asked_for_binaries(pocl: Device, folder: pathlib.Path) -> None:
+def test_no_binaries_are_read_from_pocl(pocl: Device, folder: pathlib.Path) -> None:
     assert run(pocl, source(3)) == 3
     assert not folder.exists()
 

@@ -121,7 +121,7 @@ def test_terminal_events_cover_the_whole_graph(touches: list[tuple[set[int], set
     assert len(events_reached) == len(touches)
 
 
-def test_events_given_to_wait_for_reach_every_job_through_the_first_ones() -> None:
+def test_events_of_wait_for_reach_every_job_through_the_first_ones() -> None:
     a, b, c = FakeBuffer(), FakeBuffer(), FakeBuffer()
     queue: Any = FakeQueue()
     gate = FakeEvent()
@@ -170,7 +170,7 @@ def test_readers_that_have_ended_are_forgotten_and_running_ones_are_not() -> Non
     assert all(id(event) in waits for event in running)
 
 
-def test_once_a_command_has_failed_failed_readers_hold_nobody_up() -> None:
+def test_once_a_command_has_failed_its_readers_delay_no_others() -> None:
     """But for a job that reads what the same command was to write."""
     queue: Any = FakeQueue()
     x, y = FakeBuffer(), FakeBuffer()

@@ -40,7 +40,7 @@ def test_size_classes_grow_and_waste_at_most_an_eighth_above_a_mebibyte() -> Non
     assert all(nbytes <= size <= nbytes * 1.125 for nbytes, size in zip(range(2**20, 2**23, 1009), sizes, strict=True))
 
 
-def test_what_is_given_back_is_handed_out_again(fresh_queue: Queue) -> None:
+def test_returned_memory_is_handed_out_again(fresh_queue: Queue) -> None:
     arena = fresh_queue.arena
     first = arena.take(1000)
     assert first.nbytes == 1024 and arena.reserved_bytes == 1024
@@ -157,7 +157,7 @@ def test_threads_never_share_a_buffer(queue: Queue) -> None:
     assert not clashes
 
 
-def test_limits_are_checked_before_the_driver_is_asked(fresh_queue: Queue, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_limits_are_checked_before_the_driver_is_called(fresh_queue: Queue, monkeypatch: pytest.MonkeyPatch) -> None:
     arena, facts = fresh_queue.arena, fresh_queue.facts
     with pytest.raises(OutOfDeviceMemory, match="largest allocation") as error:
         arena.take(facts.max_allocation + 1)

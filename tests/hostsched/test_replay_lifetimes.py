@@ -35,7 +35,7 @@ def test_threads_may_share_a_replay(queue: Queue) -> None:
     assert not wrong
 
 
-def test_buffers_given_back_in_flight_are_not_handed_out(fresh_queue: Queue) -> None:
+def test_buffers_returned_in_flight_are_not_handed_out(fresh_queue: Queue) -> None:
     queue = fresh_queue
     gate = cl.UserEvent(queue.context)
     x, y, z = take(queue, 3)

@@ -93,7 +93,7 @@ for entry in report():
 
 @linux
 @needs_intel
-def test_a_library_that_asked_first_is_reported(child: Child) -> None:
+def test_a_library_that_called_opencl_first_is_reported(child: Child) -> None:
     code = """
 import pyopencl
 try:

@@ -250,7 +250,7 @@ def test_numbers_that_float32_has_not_are_not_multiplied_out(rng: np.random.Gene
         assert set(steps(factoring_of(pair).values)) == {"multiply"}
 
 
-def test_squares_of_what_is_no_difference_after_all(rng: np.random.Generator) -> None:
+def test_squares_of_other_values_than_differences(rng: np.random.Generator) -> None:
     """Sides may cancel."""
     assert factored_pair(by_hand(lambda x, y, p: [(z := (x + y) - x) * z])) is None
     assert factored_pair(by_hand(lambda x, y, p: [(z := (x + y + p) - x) * z])) is None
@@ -328,7 +328,7 @@ def test_the_order_is_the_same_every_time() -> None:
     assert all_of(factoring_of(pair_of(text))) == all_of(factoring_of(pair_of(text)))
 
 
-def test_only_exponents_may_be_asked_for() -> None:
+def test_a_factoring_may_be_of_exponents_alone() -> None:
     """In a gradient only exponents become products; the other parts stay, with their centres. Values that are exponents all do."""
     text = "Exp(-SqDist(Vi(0,3),Vj(1,3)))*((Vi(2,2)|Vj(3,2))+SqDist(Vi(4,2),Vj(5,2)))"
     pair = pair_of(text)

@@ -78,7 +78,7 @@ def test_complex_numbers_get_their_class() -> None:
     assert isinstance(cm.ComplexLazyTensor(1j), LazyTensor)
 
 
-def test_arrays_given_twice_are_one_variable() -> None:
+def test_one_array_at_two_places_is_one_variable() -> None:
     x = zeros(7, 3)
     formula = (
         (Vi(x) - Vj(x)).sqnorm2() + Vi(x).sum() + LazyTensor(x[:, None, :]).sum() + LazyTensor(x[None, :, :]).sum()

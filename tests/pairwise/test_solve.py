@@ -116,7 +116,7 @@ class TestKernelSolve:
         assert solver.status.residuals.shape == (4, 2)
         assert_near(a, expected, tolerance(matrix, expected, 1e-5, dtype))
 
-    def test_the_cap_is_respected_and_told(self, how: Any, rng: np.random.Generator) -> None:
+    def test_the_cap_holds_and_a_warning_names_it(self, how: Any, rng: np.random.Generator) -> None:
         x, b = rng.random((50, 3)).astype("f4"), rng.standard_normal((50, 1)).astype("f4")
         solver = cm.KernelSolve(KERNELS["gaussian"][0], aliases(1, 1), "b", axis=1)
         for cap in (0, 1, 7):

@@ -88,7 +88,7 @@ def test_it_reads_what_the_arrays_hold_now(context: cm.Context, rng: np.random.G
     close(reduce_pairs(CALL, arrays).to_numpy(), {**inputs, X: 2 * inputs[X]})
 
 
-def test_results_of_calls_are_told_apart(context: cm.Context, rng: np.random.Generator) -> None:
+def test_results_of_calls_stay_distinct(context: cm.Context, rng: np.random.Generator) -> None:
     """Queued one behind the other, each waited for later."""
     several = [random_arrays(rng) for _ in range(5)]
     results = [reduce_pairs(CALL, on(context, inputs)) for inputs in several]
@@ -139,7 +139,7 @@ def test_another_form_is_planned_again(change: str, context: cm.Context, rng: np
         np.testing.assert_allclose(result.to_numpy(), expected, rtol=1e-5)
 
 
-def test_an_output_given_and_an_array_of_numpy_go_the_long_way(
+def test_an_argument_out_and_an_array_of_numpy_go_the_long_way(
     context: cm.Context, rng: np.random.Generator, short_calls: list[str]
 ) -> None:
     inputs = random_arrays(rng)

@@ -123,7 +123,7 @@ def test_kept_partials(context: cm.Context, mode: str) -> None:
     assert isinstance(partials.values, cm.DeviceArray)
 
 
-def test_it_tells_how_it_runs(context: cm.Context) -> None:
+def test_it_explains_how_it_runs(context: cm.Context) -> None:
     text = project.compile([(300,), (300,), None], "f4", mode="sequential", context=context).explain()
     assert "scope ITEM" in text and "in0 (1,200 bytes)" in text and "out0 (1,200 bytes)" in text
     assert repr(project.compile([(3,), (3,), ()], ["f4", "f4", "f8"], context=context)).endswith(

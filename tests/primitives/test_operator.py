@@ -271,7 +271,7 @@ def test_opencl_c_must_use_both_values(text: str) -> None:
         cm.c_source(text)
 
 
-def test_opencl_c_that_does_not_compile_tells_where(context: cm.Context) -> None:
+def test_errors_of_opencl_c_show_the_line(context: cm.Context) -> None:
     op = cm.Operator(cm.c_source("no_such_function(a, b)"), 0)
     with pytest.raises(cm.BuildError, match="no_such_function"):
         cm.Reduce(op)(np.ones(5, np.float32), context=context)

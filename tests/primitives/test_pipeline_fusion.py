@@ -174,7 +174,7 @@ def test_fuse_is_a_decorator_that_keeps_the_name() -> None:
 
 
 # ------------------------------------------------------------------------------------------------------------- explain
-def test_explain_tells_mode_scope_stages_jobs_and_bytes(context: cm.Context) -> None:
+def test_explain_shows_mode_scope_stages_jobs_and_bytes(context: cm.Context) -> None:
     def explanation(shape: Any, mode: str, **more: Any) -> list[str]:
         return softmax.explain(np.ones(shape, np.float32), context=context, mode=mode, **more).split("\n")
 

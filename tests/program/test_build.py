@@ -220,7 +220,7 @@ def test_an_unfold_names_the_length_of_its_line(line: Tracing) -> None:
     assert line.length == 12
 
 
-def test_two_lengths_for_one_line_are_told_apart() -> None:
+def test_two_lengths_for_one_line_are_refused() -> None:
     cm.Unfold("product")(single("f4"), 12)
     with pytest.raises(ShapeError, match=r"^Unfold\('index'\): length is 13, another unfold of this line has 12"):
         cm.Unfold("index")(13)

@@ -114,7 +114,7 @@ def test_walks_are_as_few_as_reduces_that_wait_for_each_other(case: RandomProgra
 
 @given(random_programs())
 @settings(deadline=None, max_examples=100)
-def test_nothing_is_walked_for_nobody_and_no_reduce_twice(case: RandomProgram) -> None:
+def test_no_walk_is_unused_and_no_reduce_comes_twice(case: RandomProgram) -> None:
     complete: set[int] = set()
     for phase in phases(case.program):
         roots = [n for i in phase.outputs for n in components(case.program.outputs[i]).values()]

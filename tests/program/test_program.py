@@ -248,7 +248,7 @@ def test_kept_partials_are_the_last_step() -> None:
     assert_in_order(program)
 
 
-def test_sharing_keeps_inputs_length_and_what_is_kept() -> None:
+def test_sharing_keeps_inputs_length_and_partials() -> None:
     program = program_of(lambda s: cm.Unfold("product")(s, 12), ("f4", Access.ARGUMENT), plain=True)
     again = shared(program)
     assert again.length == 12 and again.inputs == program.inputs

@@ -101,7 +101,7 @@ def test_numbers_and_arrays_are_not_symbols(value: Any) -> None:
 
 
 @pytest.mark.parametrize("value", SYMBOLIC, ids=lambda v: type(v).__name__)
-def test_symbols_outside_are_told_about_fuse(value: Any) -> None:
+def test_errors_for_symbols_outside_name_fuse(value: Any) -> None:
     with pytest.raises(FormulaError, match=r"inside cm\.Map .*cm\.fuse"):
         is_traced([value])
 

@@ -31,7 +31,7 @@ def check_pairs(ranges: cm.Ranges, mask: Array) -> None:
 
 
 @pytest.mark.parametrize("repeat", range(10))
-def test_three_arrays_tell_the_other_three(repeat: int, rng: np.random.Generator) -> None:
+def test_three_arrays_determine_the_other_three(repeat: int, rng: np.random.Generator) -> None:
     rows, columns = (int(n) for n in rng.integers(0, 30, 2))
     half = random_half(rng, rows, columns)
     check_pairs(cm.Ranges(half), mask_of_half(half, rows, columns))
@@ -44,7 +44,7 @@ def test_six_arrays_are_taken_as_they_are(rng: np.random.Generator) -> None:
     assert (mask_of_blocks(ranges.half(0, 20, 30)) == mask_of_half(second, 30, 20)).all()
 
 
-def test_arrays_given_may_change_afterwards(rng: np.random.Generator) -> None:
+def test_arguments_may_change_afterwards(rng: np.random.Generator) -> None:
     half = random_half(rng, 20, 30)
     mask = mask_of_half(half, 20, 30)
     ranges = cm.Ranges(half)
@@ -174,7 +174,7 @@ def test_arrays_reach_as_far_as_the_whole_needs(rng: np.random.Generator) -> Non
     assert ranges.half(1, 6, 5) is small
 
 
-def test_a_repr_tells_density_and_balance() -> None:
+def test_a_repr_shows_density_and_balance() -> None:
     mask = np.zeros((10, 8), bool)
     mask[:5, :4] = mask[5:, 2:4] = True
     ranges = cm.Ranges.from_mask(mask)
@@ -194,7 +194,7 @@ def test_pictures_show_how_full_each_pixel_is(rng: np.random.Generator) -> None:
     assert picture(cm.Ranges.from_mask(np.zeros((0, 0), bool)).half(1, 0, 0), 1, 1).tolist() == [[0]]
 
 
-def test_plot_draws_on_axes_given() -> None:
+def test_plot_draws_on_the_axes_of_the_caller() -> None:
     figure = pytest.importorskip("matplotlib.figure").Figure()
     axes = figure.add_subplot()
     assert cm.Ranges.band(50, 60, 5).plot(axes) is axes

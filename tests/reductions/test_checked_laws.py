@@ -90,7 +90,7 @@ def test_correct_operators_on_plain_numbers(name: str, code: str) -> None:
         (lambda a, b: m.log(m.exp(a) + m.exp(b)), 0.0, "f8", "0.0 is not its identity"),
     ],
 )
-def test_a_wrong_identity_is_told_with_a_value_that_it_changes(combine: Any, identity: Any, code: str, words: str) -> None:
+def test_the_error_for_a_wrong_identity_shows_a_value_that_it_changes(combine: Any, identity: Any, code: str, words: str) -> None:
     message = refusal(Operator(combine, identity, name="mine"), code)
     assert message.startswith("operator mine: " + words) and "check=False" in message
 
@@ -106,7 +106,7 @@ def middle(a: Any, b: Any) -> Any:
     return m.where(a == 0, b, m.where(b == 0, a, (a + b) / 2))
 
 
-def test_grouping_that_changes_the_result_is_told_with_three_values() -> None:
+def test_the_error_for_an_operator_that_is_not_associative_shows_three_values() -> None:
     assert (
         "operator middle is not associative: combine(combine(a, b), c) is 1.5 and combine(a, combine(b, c)) is 1.25 for "
         "a = 1.0, b = 1.0, c = 2.0"

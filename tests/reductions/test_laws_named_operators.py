@@ -107,7 +107,7 @@ def test_records_are_refused_by_named_operators(name: str) -> None:
         twin(name, PAIR)
 
 
-def test_names_are_known_or_told() -> None:
+def test_unknown_names_are_refused() -> None:
     with pytest.raises(ModeError, match=r"operator 'mean' is unknown; use one of sum, product, .*, or a cm.Operator"):
         operator("mean")
     assert operator(NAMED["sum"]) is NAMED["sum"]
@@ -124,7 +124,7 @@ def test_names_are_known_or_told() -> None:
         ("i1", "auto", True, ["i8"]), ("u2", "compensated", True, ["u8"]), ("?", "fast", False, ["i8"]),
     ],
 )  # fmt: skip
-def test_sums_accumulate_as_asked(code: str, accumulate: str, fp64: bool, components: list[str]) -> None:
+def test_sums_accumulate_as_the_option_says(code: str, accumulate: str, fp64: bool, components: list[str]) -> None:
     bound_operator = twin("sum", code, accumulate, fp64).bound
     assert [c.dtype for c in bound_operator.components] == [np.dtype(c) for c in components]
     assert (bound_operator.chain is None) == (len(components) == 1)

@@ -145,7 +145,7 @@ def test_fields_may_have_any_name(names: tuple[str, str]) -> None:
     assert all(c.name.isidentifier() and c.name.isascii() for c in reduction.bound.components)
 
 
-def test_fields_are_of_the_dtype_asked_for() -> None:
+def test_fields_have_the_dtype_of_the_record() -> None:
     for value in ((3, 4), np.array((3, 4), PAIR)[()]):
         assert fields(value, PAIR, "a pair").dtype == PAIR
 

@@ -90,12 +90,12 @@ def test_what_is_shared_is_not_what_is_equal() -> None:
     assert twice.content == Formula(inputs, (x * x + x * x,)).content == twice.instance().content
 
 
-def test_zeros_of_either_sign_are_told_apart() -> None:
+def test_zeros_of_either_sign_are_distinct() -> None:
     plus, minus, none = (formula_of(lambda x, zero=zero: x + zero, "f4").content for zero in (0.0, -0.0, np.nan))
     assert plus != minus and none != plus and none == formula_of(lambda x: x + np.nan, "f4").content
 
 
-def test_a_users_combine_is_never_taken_for_another() -> None:
+def test_two_combines_of_users_are_never_equal() -> None:
     """It may be the same function, and give something else the next time."""
     operator = cm.Operator(lambda a, b: a + b, 0)
     one, other = (operator.bind(F4, "auto", True) for _ in range(2))

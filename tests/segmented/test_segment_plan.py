@@ -86,7 +86,7 @@ def test_plans_keep_their_own_offsets(context: cm.Context, mode: str) -> None:
     assert_same(plan.reduce(np.arange(5), mode=mode), np.array([1, 0, 9]))
 
 
-def test_plans_tell_what_they_are(context: cm.Context, mode: str) -> None:
+def test_plans_describe_themselves(context: cm.Context, mode: str) -> None:
     plan = cm.SegmentPlan([0, 2, 2, 5], 5, context=context)
     assert repr(plan).startswith("SegmentPlan(3 segments of 5 values; 32 bytes kept on ")
     assert (plan.segments, plan.count, plan.context) == (3, 5, context)

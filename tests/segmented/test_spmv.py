@@ -161,7 +161,7 @@ def test_nothing_to_multiply(context: cm.Context, mode: str) -> None:
     assert_same(result, np.full(3, 7, "f4"))
 
 
-def test_plans_tell_what_they_are(context: cm.Context, mode: str, rng: np.random.Generator) -> None:
+def test_plans_describe_themselves(context: cm.Context, mode: str, rng: np.random.Generator) -> None:
     a = matrix(rng)
     plan = cm.SpmvPlan(a, context=context)
     assert repr(plan).startswith(f"SpmvPlan(400 rows, 300 columns, {a.data.size} entries, float32; on ") and plan.rows == 400

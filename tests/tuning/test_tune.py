@@ -100,7 +100,7 @@ def tile_of(mode: str, context: cm.Context) -> int:
     return 1024 if mode == "sequential" else 128 if context.facts.kind == "cpu" else 256
 
 
-def test_what_is_found_is_used_from_then_on(
+def test_later_plans_use_the_measured_box(
     fresh: cm.Context, mode: str, rng: np.random.Generator, longer: None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """By calls that were kept as well, by this process and by others, for sizes of the same power of two."""

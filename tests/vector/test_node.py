@@ -42,7 +42,7 @@ def test_dimensions_and_indices_are_plain_integers() -> None:
     assert x.category is Category.J
 
 
-def test_nobodys_formulas_are_collected() -> None:
+def test_formulas_without_references_are_collected() -> None:
     x = Variable(1000, 3, 0)
     gc.collect()
     before = len(node._INTERNED)

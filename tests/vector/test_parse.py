@@ -68,7 +68,7 @@ def test_aliases_say_their_place_or_have_it_from_the_list() -> None:
     assert actual is Variable(4, 2, 1) * Variable(1, 1, 2) + Variable(7, 2, 0)
 
 
-def test_variables_that_simplification_drops_are_still_told() -> None:
+def test_variables_that_simplification_drops_are_still_listed() -> None:
     assert parse("Pow(Vi(0,3), 0) + Vj(1,3)")[1] == (X, Y)
 
 

@@ -19,7 +19,7 @@ def bind(reduction: Any, value: Any = F4, width: int = 1, weights: int = 0, **op
     return pair_reduction(reduction).bind(np.dtype(value), width, weights, INT32, PairOptions(**options))
 
 
-def test_names_are_known_or_told() -> None:
+def test_unknown_names_are_refused() -> None:
     assert pair_reduction("Sum") is PAIR_REDUCTIONS["Sum"]
     assert all(name == reduction.name for name, reduction in PAIR_REDUCTIONS.items())
     with pytest.raises(ModeError, match=r"reduction 'Median' is unknown; use one of Sum, .*, or a cm.Operator"):
@@ -34,7 +34,7 @@ def test_only_real_numbers_are_reduced(name: str, value: Any) -> None:
 
 
 @pytest.mark.parametrize("name", PAIR_REDUCTIONS)
-def test_weights_are_given_where_they_are_used(name: str) -> None:
+def test_weights_are_required_where_they_are_used(name: str) -> None:
     if PAIR_REDUCTIONS[name].weighted:
         with pytest.raises(FormulaError, match=f"^{name} needs a weight formula"):
             bind(name)

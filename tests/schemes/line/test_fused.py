@@ -272,7 +272,7 @@ def test_a_group_takes_half_of_local_memory_at_most(facts: Facts, steps: int) ->
         assert local_bytes <= memory // 2 or stage.group_size == 1
 
 
-def test_too_many_accumulators_for_one_item_are_told() -> None:
+def test_too_many_accumulators_for_one_item_are_refused() -> None:
     fused_kernel = fused_of(lambda x: sum(SUM(x + k) for k in range(40)), "f4")
     with pytest.raises(DeviceMemoryError, match=r"320 bytes of local memory, the device has 256"):
         stage_of(fused_kernel, 1, 1000, GROUP, PARALLEL, replace(INTEL, local_memory=256))

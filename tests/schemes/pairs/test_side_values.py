@@ -120,7 +120,7 @@ def test_what_needs_one_side_alone(context: cm.Context, mode: str, rng: np.rando
     assert np.all(np.abs(result - terms.sum(1)) <= 1e-5 * np.abs(terms).sum(1))
 
 
-def test_repeats_and_what_is_told(context: cm.Context, mode: str, rng: np.random.Generator) -> None:
+def test_repeats_and_explanations(context: cm.Context, mode: str, rng: np.random.Generator) -> None:
     """The same bits every time, on arrays that stay on the device as well."""
     call = call_of(f"Exp({COSINE})*b")
     arrays = {v: cm.array(a, context) for v, a in zip(VARIABLES, random_arrays(rng, 50, 400), strict=True)}

@@ -193,7 +193,7 @@ def test_a_square_needs_no_absolute_value(code: str) -> None:
             np.testing.assert_array_equal(evaluate(square, {x: numbers}), np.abs(numbers) * np.abs(numbers))
 
 
-def test_wrong_counts_and_names_are_told() -> None:
+def test_wrong_counts_and_names_are_refused() -> None:
     with pytest.raises(FormulaError, match=r"sqrt takes 1 argument\(s\), 2 given"):
         apply("sqrt", 1, 2)
     with pytest.raises(FormulaError, match=r"power takes 2 argument\(s\), 1 given"):

@@ -1,4 +1,4 @@
-"""Every device found here, a queue on it, and processes of their own for what a process can do only once."""
+"""Every device of this machine, a queue on it, and child processes for steps that a process can do only once."""
 
 from __future__ import annotations
 

@@ -30,7 +30,7 @@ POCL = [device for device in devices() if device.facts.vendor == "pocl"]
 
 @pytest.fixture(params=WITH_BINARIES, ids=[device.vendor for device in WITH_BINARIES])
 def device(request: pytest.FixtureRequest) -> Device:
-    """A device whose binaries are kept: all but PoCL, which keeps its own."""
+    """A device whose binaries we store: all but PoCL, which has a cache of its own."""
     chosen_device: Device = request.param
     return chosen_device
 

@@ -110,7 +110,7 @@ def test_a_buffer_that_the_driver_refuses_is_no_memory_error_unless_it_says_so(q
         queue.arena.take(size + (1 << 20))
 
 
-def test_a_status_that_the_driver_does_not_tell(queue: Queue, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_status_that_the_driver_does_not_give(queue: Queue, monkeypatch: pytest.MonkeyPatch) -> None:
     """A command counts as running, so that its memory stays, and who waits gets the driver's error."""
     event = queue.marker()
     queue.wait(event)
@@ -175,7 +175,7 @@ def test_a_driver_that_fails_to_list_its_devices(device: Device, monkeypatch: py
 
 
 def test_a_driver_that_builds_no_kernel(device: Device, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Its device is left out; the log, `unusable_devices` and the error of who names it say why."""
+    """Its device is left out; the log, `unusable_devices` and the error of a call that names it say why."""
     if device.kind != "cpu":
         pytest.skip("for CPUs")
     monkeypatch.setattr(choice, "_ranked", None)

@@ -218,7 +218,7 @@ print((out == 3).all())
 
 
 def test_memory_that_was_taken_but_not_touched_counts(device: Device, child: Callable[..., str]) -> None:
-    """Two buffers of 60 % of what is left each look possible until someone writes to them."""
+    """Each of two buffers of 60 % of the free memory looks possible until data are written to them."""
     if device.kind != "cpu":
         pytest.skip("its memory is not the host's")
     code = f"""

@@ -34,7 +34,7 @@ def fibonacci(count: int) -> Iterator[int]:
 
 
 def test_a_linear_recurrence_is_a_scan(context: cm.Context, mode: str, rng: np.random.Generator) -> None:
-    """x[i] = a[i] x[i-1] + b[i] (Blelloch 1990, section 1.4), made and read by maps, in one field of two numbers."""
+    """x[i] = a[i] x[i-1] + b[i] (Blelloch 1990, section 1.4), written and read by maps, in one field of two numbers."""
     after = cm.Operator(
         lambda f, g: {"f": [f["f"][0] * g["f"][0], f["f"][1] * g["f"][0] + g["f"][1]]}, ((1, 0),), commutative=False
     )

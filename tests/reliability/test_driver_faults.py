@@ -1,4 +1,4 @@
-"""Every call to a driver fails once, in every way: a clean error, nothing lost, and the next call is right."""
+"""Every call to a driver fails once, in every way: a clean error, no leak, and the next call is right."""
 
 from __future__ import annotations
 
@@ -77,7 +77,7 @@ def test_a_build_that_fails_without_a_complaint(
 def test_a_binary_that_the_driver_does_not_take(
     name: str, context: cm.Context, tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """It is built from source. PoCL's binaries are not kept."""
+    """It is built from source. PoCL's binaries are not stored."""
     monkeypatch.setenv("CLMR_CACHE_DIR", str(tmp_path))
     for fails in (None, (name, 0)):
         fresh = cm.Context(context.device, cl_context=cl.Context([context.device.cl_device]))

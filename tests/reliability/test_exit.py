@@ -63,7 +63,7 @@ print("ends")
     ended_well(program(lines), "ends")
 
 
-def test_with_calls_that_nobody_waits_for(program: Program) -> None:
+def test_with_calls_in_flight(program: Program) -> None:
     lines = """
 v = cm.array(np.ones(1 << 20, np.float32))
 for _ in range(200):

@@ -74,7 +74,7 @@ def test_wrong_indices_stay_inside(
         )  # fmt: skip
         assert isinstance(prepared, Prepared)
         zeros = {k: cm.array(np.zeros(n, "u1"), context) for k, n in prepared.executable.plan.scratch.items()}
-        prepared.call.arrays.update({name: array.buffer for name, array in zeros.items()})  # nothing left by others
+        prepared.call.arrays.update({name: array.buffer for name, array in zeros.items()})  # no results of other calls
         prepared.run()
         assert np.abs(np.asarray(target)).max() < OUTSIDE / 2
         assert_same(np.delete(around, np.s_[MARGIN:-MARGIN]), np.full(2 * MARGIN, OUTSIDE, "f4"))

@@ -1,4 +1,4 @@
-"""Where chunks begin: alike in weight, in whole tiles where that costs little, found once per array of offsets."""
+"""Where chunks begin: equal weights, whole tiles where that costs little, computed once per array of offsets."""
 
 from __future__ import annotations
 
@@ -212,8 +212,8 @@ def is_wrong(offsets: Any, length: int, has_last_end: bool) -> bool:
 
 
 def test_teams_see_whatever_is_wrong(context: cm.Context, rng: np.random.Generator) -> None:
-    """Offsets with some changed, at either end and anywhere, to something near and to something far: chunks see all of
-    them, whatever their cuts are made of that.
+    """Offsets with some numbers changed, at either end and anywhere, to a near or a far one. Teams find every error, though
+    their cuts come from the wrong offsets.
     """
     length, segments = 5000, int(rng.integers(2500, 7000))
     good = np.concatenate([[0], np.sort(rng.integers(0, length + 1, segments - 1)), [length]])

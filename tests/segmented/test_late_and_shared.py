@@ -22,7 +22,7 @@ COPY = cm.Map(lambda number: number)
 
 
 class Late:
-    """An array of somebody else's queue that is written some time after it was made. event: of when it is."""
+    """An array of another queue, written some time after its creation. event: that of the write."""
 
     def __init__(self, context: cm.Context, before: Any, behind: Any) -> None:
         queue = cl.CommandQueue(context.queue.context)

@@ -89,7 +89,7 @@ def test_operators(context: cm.Context, rng: np.random.Generator) -> None:
 def test_a_plan_made_in_one_mode_serves_the_other(
     context: cm.Context, rng: np.random.Generator, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Marks are there whatever mode the plan was made in, so that bits are those of one call."""
+    """Plans of every mode have marks, so that their bits are those of a single call."""
     monkeypatch.setattr(front, "marks_box", lambda options: SMALL if options.mode == "parallel" else None)
     keys = np.repeat(np.arange(300), rng.integers(1, 90, 300))
     x = values(rng, "f4", keys.size)
@@ -104,7 +104,7 @@ def test_indices_of_64_bits(context: cm.Context, rng: np.random.Generator, monke
     lengths = np.concatenate([rng.integers(1, 90, 200), [5000]])
     keys, ends = np.repeat(np.arange(201) % 7, lengths), np.concatenate([[0], np.cumsum(lengths)])
     x = values(rng, "f4", keys.size)
-    keys_of_runs, sums = cm.reduce_by_key(keys, x, context=cm.Context(context.device))  # its plans are not kept with others
+    keys_of_runs, sums = cm.reduce_by_key(keys, x, context=cm.Context(context.device))  # with a cache of plans of its own
     assert_same(keys_of_runs, keys[ends[:-1]])
     check_sums(x, ends, sums)
 

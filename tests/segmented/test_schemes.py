@@ -133,7 +133,7 @@ def test_indices_of_64_bits(
     if box == "lanes" and context.facts.kind != "cpu":
         pytest.skip("for CPUs")
     monkeypatch.setattr("clmapreduce.domain.segments.NARROW_LIMIT", 0)
-    own = cm.Context(context.device)  # its plans are not kept with others
+    own = cm.Context(context.device)  # with a cache of plans of its own
     for geometry in ("all empty", "1 to 40", "power law", "a giant among ones", "empty ones, then one"):
         offsets = offsets_in_shape(geometry, rng, "i8")
         values = rng.integers(-5, 6, offsets[-1]).astype("f4")

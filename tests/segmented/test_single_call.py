@@ -1,4 +1,4 @@
-"""Single calls made again on device arrays of the same shapes: the short way, the same bits, the same errors."""
+"""Repeated single calls on device arrays of the same shapes: the short way, the same bits, the same errors."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ SEGMENTS, COUNT = 5000, 30_000
 def short_ways(
     request: pytest.FixtureRequest, context: cm.Context, monkeypatch: pytest.MonkeyPatch
 ) -> list[RepeatedCall]:
-    """The calls that went the short way, from none kept on."""
+    """The calls that went the short way, after all caches were emptied."""
     monkeypatch.setattr(context, "_caches", Caches())
     if request.param:
         monkeypatch.setattr(Teams, "default", lambda _: TeamBox(most=4096, join_block=32))
@@ -130,7 +130,7 @@ def test_targets_that_do_not_fit_are_refused(
 def test_calls_of_other_kinds_have_entries_of_their_own(
     context: cm.Context, short_ways: list[RepeatedCall], rng: np.random.Generator
 ) -> None:
-    """Equal numbers of other types, other operators, dtypes and maps; records are not kept."""
+    """Equal numbers of other types, other operators, dtypes and maps; calls on records are not cached."""
     offsets, x = random_segments(rng)
     device_offsets = cm.array(offsets, context)
     for values in (x, (x * 100).astype("i4"), (x * 100).astype("i8")):

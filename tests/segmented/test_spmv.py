@@ -227,7 +227,7 @@ def test_plans_check_the_vectors_they_meet(context: cm.Context) -> None:
 
 
 def test_near_columns_are_recognized(context: cm.Context, mode: str, rng: np.random.Generator) -> None:
-    """Not those side by side, nor those anywhere; a few that are far do not matter, nor where they are held."""
+    """Neither columns side by side nor columns anywhere are near. A few far ones do not matter; host and device agree."""
     count = 300_000
     side_by_side, anywhere = np.arange(count) // 16 + np.arange(count) % 16, rng.integers(0, 1 << 22, count)
     near = np.arange(count) // 16 + rng.integers(0, 1 << 16, count)

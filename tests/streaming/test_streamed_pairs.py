@@ -92,7 +92,7 @@ def test_parts_that_cannot_be_merged(tight: cm.Context, mode: str, rng: np.rando
         cm.Genred("SqDist(x, y)", ALIASES, "Var", axis=0)(x, y, mode=mode, context=tight)
 
 
-def test_wrong_arguments_are_told_first(tight: cm.Context, mode: str, rng: np.random.Generator) -> None:
+def test_errors_of_arguments_come_first(tight: cm.Context, mode: str, rng: np.random.Generator) -> None:
     x, y = points(rng)
     call = cm.Genred("SqDist(x, y)", ALIASES, "Sum", axis=1)
     with pytest.raises(cm.ShapeError):

@@ -133,7 +133,7 @@ def with_rounding(numbers: Any, error: Any, dtype: np.dtype, roundings: int = 1)
 
 
 def is_undecided(distance: Any, error: Any) -> Any:
-    """1 where the sign of a distance, or whether it is 0, is lost in its error."""
+    """1 where the error hides the sign of a distance, or whether it is 0."""
     return ((np.abs(distance) <= error) & (error > 0)).astype(np.longdouble)
 
 

@@ -118,7 +118,7 @@ class Case:
         return x, y, b
 
     def check(self, rng: np.random.Generator, context: cm.Context, mode: str, sizes: Sequence[tuple[int, int]]) -> None:
-        """One kernel, all sizes: shapes, dtypes and every number, in outputs that held something else."""
+        """One kernel, all sizes: shapes, dtypes and every number, in outputs full of other numbers."""
         call, variables = self.call()
         for rows, columns in sizes:
             if "KMin" in self.name:

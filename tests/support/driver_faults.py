@@ -57,7 +57,7 @@ class Driver:
         self.fired = False
         self._fails, self._fault, self._late = fails, fault, late
         self._real: dict[str, Callable[..., Any]] = {}
-        self._faults: dict[int, tuple[cl.Event, int]] = {}  # by address, which the event keeps from being taken again
+        self._faults: dict[int, tuple[cl.Event, int]] = {}  # by address, which no other event has while this one lives
         self._lock = threading.RLock()
 
     def __enter__(self) -> Driver:

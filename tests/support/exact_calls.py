@@ -31,7 +31,7 @@ def primitives(seed: int, length: int) -> dict[str, Family]:
     total, step = cm.Reduce("sum"), cm.Map("x * 3 + b")
 
     def chain(context: cm.Context) -> Any:
-        """Results that stay on the device, one made from the other."""
+        """Results that stay on the device, each computed from the one before."""
         array = cm.array(x, context)
         for k in range(3):
             array = step(array, k)

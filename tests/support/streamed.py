@@ -1,4 +1,4 @@
-"""Contexts with little memory, and calls that are known to be streamed through it."""
+"""Contexts with little memory, and calls that must stream through it."""
 
 from __future__ import annotations
 

@@ -351,7 +351,7 @@ def test_where_it_is_chosen() -> None:
         assert matrix_default(ten, sparse(Pairwise(96_000, 10**5, 1, 10**7), blocks), PARALLEL, facts) == box
 
 
-def test_what_is_told() -> None:
+def test_explanations() -> None:
     """Lists, and bars where there are some; launches for rows in doubt."""
     plan = pair_plan(layout_of(DISTANCE, "ArgKMin", k=10), 10**5, 10**5, PARALLEL, FACTS["nvidia"], box=MATRIX_NEAREST)
     assert "lists of 12 columns a row" in plan.why and "bars from every 8 tiles" in plan.why

@@ -6,13 +6,14 @@ run.
     python benchmarks/block_sparse.py --device nvidia --only cube --rounds 9 --shrink 4
 
 Points are sorted by cluster; a coarse matrix of booleans says which clusters meet. Both libraries are called through
-their LazyTensors, made again for every call, with ranges made once, on arrays that live on the device; a call ends when
-its result is there, and they take turns, on GPUs of two calls as in pairwise.py. "of dense" is the pair rate over that
-of the dense sum of as many points, of the same run by device time on GPUs. On CPUs an eighth of the dense sum's rows
-takes turns as well, and the ratio is the median over rounds by wall time. "ranges" is the time to make them of the
-coarse matrix, "plan" that to plan a first call with them, once kernels are built, tables sent to the device included. ×
-is KeOps' time over ours, the median over rounds. Errors are the worst of 64 rows against float64: |a − a64| / Σ|terms|;
-of neighbours, how much farther than the nearest those are that were found, relative to their squared distances.
+their LazyTensors, new ones for every call, with the same ranges, on arrays on the device. A call ends when its result
+is there. The libraries take turns, on GPUs of two calls as in pairwise.py. "of dense" is the pair rate over that of
+the dense sum of as many points; on GPUs both are device times of one run. On CPUs an eighth of the dense sum's rows
+takes turns as well, and the ratio is the median over rounds of wall times. "ranges" is the time to make ranges from
+the coarse matrix. "plan" is the time to plan a first call with them, with built kernels, and to send the tables to
+the device. × is KeOps' time over ours, the median over rounds. Errors are the worst of 64 rows against float64: |a −
+a64| / Σ|terms|; for neighbours, the excess of a result's squared distance over the nearest one's, relative to the
+latter.
 """
 
 from __future__ import annotations

@@ -172,8 +172,8 @@ def bare_launches(call: Any, arrays: dict[str, Any]) -> Callable[[cl.Event], Any
 
 
 def compile_line(context: cm.Context, n: int, repeats: int = 2000) -> str:
-    """What a compiled call takes beyond the bare launches: one that makes its result, one that is given `out`. An event
-    holds the device back meanwhile.
+    """The time of a compiled call beyond the bare launches: of one that makes its result, and of one with `out=`. An
+    event holds the device back meanwhile.
     """
     x, y = (cm.array(np.ones(n, np.float32), context) for _ in range(2))
     call = project.compile([(n,), (n,)], np.float32, context=context)

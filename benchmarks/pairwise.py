@@ -356,7 +356,7 @@ def peer_of(device: cm.Device) -> Any:
     """KeOps for this kind of device; None, with the reason printed, where it cannot be had."""
     try:
         return OnTorch() if device.kind == "gpu" else OnNumpy()
-    except Exception as error:  # whatever an installation may raise
+    except Exception as error:  # any error that a broken installation raises
         print(f"no peer: {type(error).__name__}: {error}\n")
         return None
 

@@ -53,7 +53,7 @@ class Chain:
         return Launch(self.kernel, 1, 1, (source, target, *self.scalars), (source,), (target,))
 
     def hold(self, choice: int) -> cl.UserEvent:
-        """An event that whatever is submitted on this set waits for."""
+        """An event that all submissions on this set wait for."""
         gate = self.sets[choice][0].last_write = cl.UserEvent(self.queue.context)
         return gate
 

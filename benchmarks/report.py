@@ -76,7 +76,7 @@ def copy_ceiling(x: Any, context: cm.Context) -> float:
 
 
 def first_call_ms(call: Callable[..., Any], arrays: Sequence[Any], context: cm.Context) -> float:
-    """Milliseconds, waiting included, of a call on fresh copies of arrays, which it has not seen and therefore checks;
+    """Milliseconds, waiting included, of a call on fresh copies of arrays, which it checks because they are new;
     the median of five.
     """
     times = []

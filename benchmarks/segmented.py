@@ -4,9 +4,9 @@
     python benchmarks/segmented.py --device nvidia --log2n 28 --table segments
 
 Arrays live on the device, as in benchmarks/primitives.py, whose races these are: on CPUs ratios are medians over rounds
-of peer time / our time. reduceat gives an element where a segment is empty; here it gets the begins of the others
-alone, found beforehand. Ours is a SegmentPlan's reduction, whose offsets are checked once; a single call checks offsets
-that it has not seen, and the "first call" is one that does, waited for. GPU rows are times per call of calls queued one
+of peer time / our time. For an empty segment reduceat gives an element; here it gets the begins of the others
+alone, computed beforehand. Ours is a SegmentPlan's reduction, whose offsets are checked once; a single call checks new
+offsets, and the "first call" is one that does, waiting included. GPU rows are times per call of calls queued one
 behind another, CUB's too (on the same numbers, by benchmarks/peers/cuda.py). A floor is the least bytes (elements,
 offsets and results, once each) at the speed of a plain sum of the same elements, measured in the same run. Errors are
 |s − s64| / Σ|terms| against float64, the worst of all segments. Sums by key: benchmarks/by_key.py.

@@ -6,7 +6,7 @@
 
 Arrays live on the device, as in benchmarks/primitives.py, whose races these are: on CPUs ratios are medians over rounds
 of peer time / our time. Ours is an SpmvPlan's product, whose matrix is checked once; the "first call" is one of spmv
-that has not seen the matrix and checks it, waited for. GPU rows are times per call of calls queued one behind another,
+that checks a new matrix, waiting included. GPU rows are times per call of calls queued one behind another,
 cuSPARSE's too: its best variant on the same matrix (benchmarks/peers/cuda.py), without the time for its preparation.
 A floor is the least bytes (values, columns, offsets, the vector and the results, once each) at the speed of a plain
 sum, measured in the same run; random columns are bound by the caches instead. Errors are |y − y64| / Σ|terms| against

@@ -1,4 +1,4 @@
-"""Parts of memory go wherever an array goes: into calls of every kind, and as `out`."""
+"""Parts of arrays are arguments like arrays: of calls of every kind, and as `out`."""
 
 from __future__ import annotations
 

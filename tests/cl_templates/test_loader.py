@@ -66,7 +66,7 @@ def every_stage(facts: str, mode: ComputeMode) -> list[tuple[str, Stage, str]]:
 
 
 def test_the_error_for_a_missing_name_shows_its_template() -> None:
-    """Any three names of each, and three that every kernel reads. A branch that is not taken may leave a name unread."""
+    """Any three names of each, and three that every kernel reads. A branch that does not run may leave a name unread."""
     stages = {**stages_by_template("nvidia", SEQUENTIAL), **stages_by_template("nvidia", PARALLEL)}
     always = {"name", "compute_mode", "vendor", "narrow", "cpu", "streaming", "halved"}
     for template, stage in stages.items():
@@ -140,7 +140,7 @@ def test_kernels_keep_the_rules(facts: str, mode: ComputeMode) -> None:
 
 @pytest.mark.parametrize("mode", MODES, ids=lambda mode: mode.value)
 def test_equal_specs_have_equal_texts(mode: ComputeMode) -> None:
-    """Kernels are found again by their specs: all that a text depends on must be among them."""
+    """Specs are the keys of kernels: everything that a text depends on must be part of them."""
     texts = set()
     for name, stage, source in every_stage("nvidia", mode):
         if stage.spec in texts:

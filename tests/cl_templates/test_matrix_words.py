@@ -111,7 +111,7 @@ void cmr_tried(__global const uint *rows, __global const uint *numbers, __global
 
 @pytest.mark.parametrize("kind", ["alike", "of all sizes", "cancelling", "tiny", "huge", "not finite"])
 def test_sums_of_floats(kind: str, context: cm.Context, rng: np.random.Generator) -> None:
-    """Scalars of 16 rows and 8 columns times numbers of the columns, as exact as sums of floats whatever the exponents;
+    """Scalars of 16 rows and 8 columns times numbers of the columns, as exact as sums of floats for all exponents;
     a number that is not finite leaves none of its sums finite.
     """
     rows, numbers = rng.normal(size=(COUNT, 16, 8)), rng.normal(size=(COUNT, 8, 8))

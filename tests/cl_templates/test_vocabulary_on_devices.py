@@ -14,7 +14,7 @@ from hostsched import JobGraph, KernelJob, build
 
 
 def test_lanes_move_up_and_the_identity_moves_in(context: cm.Context) -> None:
-    """Inclusive and exclusive scans of every lane count, whatever the shuffles are spelled with."""
+    """Inclusive and exclusive scans of every lane count, with every kind of shuffle."""
     data = np.arange(1, 200, dtype=np.float32)
     for exclusive in (False, True):
         result = cm.Scan("sum", exclusive)(data, context=context)

@@ -1,4 +1,4 @@
-"""cm.cluster: cells, order, ranges and centroids as they are found point by point."""
+"""cm.cluster: cells, order, ranges and centroids agree with loops over points."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Blocks hold the pairs they were made of, each once, in the order they promise."""
+"""Blocks hold exactly the pairs of their mask, each once, in the documented order."""
 
 from __future__ import annotations
 

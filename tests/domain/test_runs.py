@@ -57,7 +57,7 @@ def test_runs_are_what_a_walk_finds(
 
 @pytest.mark.parametrize("share", [0.0, 0.01, 0.06, 0.3, 1.0])
 def test_runs_of_long_strips(share: float, rng: np.random.Generator) -> None:
-    """However many there are, found in another way for each share; the last strip is shorter than the others."""
+    """Few runs and many: each share takes another way. The last strip is shorter than the others."""
     matrix = rng.random((101, 3000)) < share
     offsets, layout = runs.runs_of_matrix(matrix)
     intervals = intervals_of(layout, offsets)

@@ -31,7 +31,7 @@ def domain_of(blocks: Blocks, elements: int = 0) -> BlockSparse:
 
 
 def visits(domain: BlockSparse, cut: PartitionLimits) -> Any:
-    """How often each pair is met, as kernels walk pieces; -1 for rows that no piece has."""
+    """How often kernels visit each pair as they walk pieces; -1 for rows of no piece."""
     numbers = np.full((domain.rows, domain.columns), -1)
     work = domain.work(cut)
     intervals = work.intervals.values

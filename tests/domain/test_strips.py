@@ -49,7 +49,7 @@ def test_few_strips_need_no_thread(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.parametrize("wrong", [{0}, {99}, {13, 14}, {60, 95}, set(range(100))])
 def test_the_first_error_arrives(wrong: set[int], threads: int) -> None:
-    """The one that a single thread would have met; strips before it are done."""
+    """The error that a single thread would raise; strips before it have run."""
     finishes: list[int] = []
 
     def worker(mine: Sequence[int]) -> None:

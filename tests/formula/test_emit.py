@@ -86,7 +86,7 @@ def test_equal_casts_are_shared_and_different_ones_are_not() -> None:
 
 @pytest.mark.parametrize("lanes", [1, 4])
 def test_same_text_of_different_dtypes_is_not_shared(lanes: int) -> None:
-    """0 and 1 as bools have the same text in one lane, whatever asks for them."""
+    """A bool as 0 or 1 has the same text in one lane for every dtype."""
     flag = symbol("?", "b")
     write = Writing(lanes, flag)
     whole = write(apply("where", flag, Literal(1, np.dtype("i4")), Literal(0, np.dtype("i4"))))

@@ -1,4 +1,4 @@
-"""Guards: a condition kept beside an output, and nowhere else."""
+"""Guards: conditions of outputs, and of nothing else."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """Random valid and invalid calls: `python tests/fuzz --device pocl --valid 1000 --invalid 1000`.
 
-Ends with code 1 where anything was found. `--case` repeats one case in this process.
+Ends with code 1 if there are findings. `--case` repeats one case in this process.
 """
 
 from __future__ import annotations

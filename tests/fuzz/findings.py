@@ -19,7 +19,7 @@ class Findings:
         self._times: Counter[tuple[str, ...]] = Counter()
 
     def add(self, finding: Finding) -> str | None:
-        """What to print of a finding; None for one that is known."""
+        """The text of a finding to print; None for a repetition."""
         key = self._key(finding)
         self._times[key] += 1
         return None if self._times[key] > 1 else self.text_of(finding)

@@ -1,4 +1,4 @@
-"""Arrays in every form that a call takes, and outputs that held something else."""
+"""Arrays in every form that a call takes, and outputs full of other numbers."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def _from_the_end(case: Case, x: Any) -> Any:
 
 
 def _offset(case: Case, x: Any) -> Any:
-    """Not aligned to anything but bytes now and then."""
+    """A view at an offset, at times one that is aligned to bytes only."""
     shift = case.one([x.dtype.itemsize, 1, 3 * x.dtype.itemsize])
     memory = np.zeros(x.nbytes + shift, np.uint8)
     array = memory[shift : shift + x.nbytes].view(x.dtype) if x.size else x.reshape(-1)
@@ -77,8 +77,8 @@ def on_host(x: Any) -> Any:
 def results(
     case: Case, call: Callable[..., Any], arguments: Sequence[Any], how: dict[str, Any], outputs: bool = True
 ) -> tuple[np.ndarray[Any, Any], ...]:
-    """What a call gives, in host memory. It lives where an argument lived; the same call made again, or into a poisoned
-    `out`, gives the same bits; arguments are as they were.
+    """A call's results, copied to the host. Asserts that they are on the device if an argument is; that a repeated call, or
+    one into a poisoned `out`, gives the same bits; and that arguments do not change.
     """
     before = [on_host(x).copy() for x in arguments]
     result = call(**how)

@@ -23,7 +23,7 @@ START = 900.0
 STEP = 16
 """Cases between two looks at whether to stop."""
 PATIENCE = 10
-"""A case that does not work at all, such as a deadlock, ends after so many times the limit."""
+"""A case that uses no processor time, such as a deadlock, ends after so many times the limit."""
 
 
 @dataclass(frozen=True)
@@ -38,7 +38,7 @@ class Block:
 
 @dataclass
 class Finding:
-    """What a case showed. kind: "wrong" "refused" "error" "taken" "crash" "hang"."""
+    """A fault that a case showed. kind: "wrong" "refused" "error" "taken" "crash" "hang"."""
 
     block: Block
     seed: int

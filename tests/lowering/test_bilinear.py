@@ -1,4 +1,4 @@
-"""Inner products taken out of pairs: the same values with any centres, and the parts that are meant to be found."""
+"""Inner products factored out of pairs: the same values with any centres, and the expected products."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def random_values(pair: Pair, rng: np.random.Generator, code: str = "f4") -> dic
 
 
 def exactly(node: Node, values: Mapping[Node, Any]) -> Any:
-    """A node in float64, whatever its dtype is."""
+    """A node in float64, for any dtype."""
     memo: dict[int, Any] = {}
     for part in postorder([node]):
         if isinstance(part, Apply):
@@ -210,7 +210,7 @@ def test_equal_parts_are_one_product() -> None:
 
 
 def by_hand(values: Callable[[Node, Node, Node], Sequence[Node]]) -> Pair:
-    """The pair of values made of a number of the row, one of the column and a parameter, as they stand."""
+    """The pair of values of a function of a row's number, a column's number and a parameter, without rewriting."""
     x, y, p = (Symbol(name, FLOAT32) for name in "xyp")
     inputs = [
         PairInput(s.name, r, 1, FLOAT32, (s,))

@@ -74,7 +74,7 @@ def test_another_number_needs_no_other_kernel(context: cm.Context) -> None:
 
 
 def test_another_number_is_another_result(context: cm.Context, mode: str, rng: np.random.Generator) -> None:
-    """Kernels, and calls that are kept, take the number again, NumPy arrays and arrays on the device alike."""
+    """Cached kernels and calls take the new number, with NumPy arrays and with arrays on the device."""
     x, y = rng.normal(size=(11, 2)).astype("f4"), rng.normal(size=(13, 2)).astype("f4")
     squares = ((x.astype(float)[:, None] - y) ** 2).sum(-1)
     for a, b in ((x, y), (cm.array(x, context), cm.array(y, context))):

@@ -61,7 +61,7 @@ def test_exponentials_of_rows_leave_the_pair() -> None:
     ],
 )  # fmt: skip
 def test_factors_meet_those_of_their_role_first(text: str) -> None:
-    """However they were written: one product per pair for each role that is met."""
+    """In any order of writing: one product per pair for each role."""
     pair = pair_of(text)
     assert len(per_pair(pair)) <= 2 and set(per_pair(pair)) == {"multiply"}
     assert len(pair.terms.rows) == 1 and len(pair.terms.columns) == 1 and len(pair.terms.uniform) == 1

@@ -1,4 +1,4 @@
-"""Nodes of which a share may be lost: as much of the values, and no more."""
+"""Nodes whose relative error becomes at most the same relative error of the values."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def test_shares_that_may_grow(name: str) -> None:
 
 
 def test_values_that_must_not_lose_any() -> None:
-    """Those before the first; what another value is made of may still not be rough where they use it too."""
+    """The values before the given place must stay exact, and so must every node that they share with later values."""
     other = exp2_fast(B)
     relative = relative_nodes([E * B, other * B], 1)
     assert id(other) in relative and id(E) not in relative
@@ -48,7 +48,7 @@ def test_values_that_must_not_lose_any() -> None:
 
 @pytest.mark.parametrize("name", SHARES)
 def test_the_shares_are_as_small(name: str, rng: np.random.Generator) -> None:
-    """Values with the exponential off by 2^-10 of itself, in float64: a node that is kept moves none by over twice that."""
+    """With a relative error of 2^-10 in the exponential, in float64, no value of these is off by more than about twice that."""
     for x, b in rng.uniform(-3, 3, (50, 2)):
         exact, rough = (values(SHARES[name], 2.0**x * (1 + off), b) for off in (0.0, 2.0**-10))
         assert np.all(np.abs(np.subtract(rough, exact)) <= 2.01 * 2.0**-10 * np.abs(exact))

@@ -1,4 +1,4 @@
-"""Nodes that are seen to be never below 0."""
+"""Nodes that are recognised as never below 0."""
 
 from __future__ import annotations
 

@@ -138,7 +138,7 @@ def test_systems_of_blocks_are_solved(context: cm.Context, rng: np.random.Genera
 
 
 def test_plans_are_made_once(context: cm.Context, rng: np.random.Generator, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Blocks are cut, and tables sent, by the first call alone; and all is forgotten with the ranges."""
+    """Blocks are cut, and tables sent, by the first call alone; and caches end with the ranges."""
     x, y, b, _, ranges = problem(rng)
     calls: list[str] = []
     for place, name in ((sparse, "_work"), (context_module, "SentTable")):

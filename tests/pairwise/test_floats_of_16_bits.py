@@ -32,7 +32,7 @@ def same(result: Any, expected: Any) -> None:
 
 @pytest.mark.parametrize("dtype", CODES)
 def test_every_number_comes_back(dtype: str, context: cm.Context, mode: str) -> None:
-    """The sum of one number is that number, NaN stays NaN; on the device too, and when the call is made again."""
+    """The sum of one number is that number, NaN stays NaN; on the device too, and in a repeated call."""
     x = every(dtype)
     on_device = cm.array(x, context)
     assert on_device.to_numpy().tobytes() == x.tobytes()
@@ -56,7 +56,7 @@ def test_results_are_rounded_once(dtype: str, context: cm.Context, mode: str, rn
 @pytest.mark.parametrize("dtype", CODES)
 @pytest.mark.parametrize("dim", [1, 3, 20, 40])
 def test_gradients(dtype: str, dim: int, context: cm.Context, mode: str, rng: np.random.Generator) -> None:
-    """Of Gaussians with a parameter, by their points; rows tiny, or so small that they have few digits left."""
+    """Gaussians with a parameter, by their points; rows that are tiny, or so small that they have few digits."""
     x, y, b, s = (rng.normal(size=shape) for shape in ((67, dim), (131, dim), (131, 1), (1,)))
     x[1], x[2], x[3] = -0.0, 1e-6, 1e-39
     x, y, b, s = (array.astype(dtype) for array in (x, y, b, np.abs(s) / dim))

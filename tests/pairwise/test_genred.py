@@ -86,7 +86,7 @@ OUTPUTS: dict[str, tuple[str, dict[str, Any], Any]] = {
 
 @pytest.mark.parametrize("name", OUTPUTS)
 def test_reductions_and_their_shapes(name: str, arrays: Any, context: cm.Context, mode: str) -> None:
-    """Always (M, ...), a trailing axis kept when it is 1; places are int64."""
+    """Always (M, ...), with a trailing axis even of length 1; places are int64."""
     formula, options, dense = OUTPUTS[name]
     x, y, _, b = arrays
     call = Genred(formula, ["x = Vi(3)", "y = Vj(3)", "b = Vj(2)"], name.strip(), 1, **options)
@@ -111,7 +111,7 @@ def test_batches(rng: np.random.Generator, context: cm.Context, mode: str) -> No
 
 
 def test_layouts(arrays: Any, context: cm.Context) -> None:
-    """Not contiguous, read-only, of foreign byte order, on the device, given as lists."""
+    """Arrays that are not contiguous, read-only, of foreign byte order, or on the device; and lists."""
     x, y, g, b = arrays
     expected, call = kernel(x, y, g) @ b, Genred(GAUSS, ALIASES, axis=1)
     frozen = y.copy()

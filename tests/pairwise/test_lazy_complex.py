@@ -106,7 +106,7 @@ def test_results_on_the_device(numbers: dict[str, np.ndarray], context: cm.Conte
 
 
 def test_complex_results_of_16_bits_have_no_dtype(numbers: dict[str, np.ndarray], context: cm.Context) -> None:
-    """Said before anything runs; what ends in real numbers does."""
+    """The error comes before any launch; formulas that end in real numbers do run."""
     x, y = (numbers[name].astype(np.float16) for name in "xy")
     rotation = (LazyTensor(x) - LazyTensor(y)).exp1j()
     with pytest.raises(cm.DTypeError, match="complex numbers of float16 parts; give float32"):

@@ -94,7 +94,7 @@ def test_matrices_and_traces(data: Any, context: cm.Context, mode: str) -> None:
 
 
 def test_variables_may_be_shared(data: Any, context: cm.Context) -> None:
-    """One array by i and by j is two variables; given twice by i it is one."""
+    """One array by i and by j is two variables; twice by i it is one."""
     x = data[0]
     formula = Vi(x).sqdist(Vj(x)) + (Vi(x) | Vi(x))
     result = formula.grad(Vi(x), 1.0).dense(context=context)

@@ -207,7 +207,7 @@ def test_columns_less_rows(rng: np.random.Generator, context: cm.Context, mode: 
 
 @pytest.mark.parametrize("dim", [16, 17, 40])
 def test_signs_that_cancel(dim: int, rng: np.random.Generator, context: cm.Context, mode: str) -> None:
-    """Of long vectors the numbers left to a loop may make 1, and be no factor."""
+    """In loops over long vectors the constant factors may multiply to 1, and then are no factor."""
     x, y, p = rng.normal(size=(4, dim)), rng.normal(size=(6, dim)), rng.normal(size=dim)
     how = {"axis": 1, "context": context, "mode": mode}
     np.testing.assert_allclose(((-cm.Vi(x)) * (-cm.Vj(y))).sum(**how), x * y.sum(0), rtol=1e-12)

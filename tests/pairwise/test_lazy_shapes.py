@@ -1,4 +1,4 @@
-"""What a LazyTensor may be made of, and the shapes that follow: KeOps' tables, without a device."""
+"""Arguments of LazyTensor, and the shapes that follow: KeOps' tables, without a device."""
 
 from __future__ import annotations
 

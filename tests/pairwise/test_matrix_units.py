@@ -46,7 +46,7 @@ def test_reductions(
 def test_vectors_of_numbers(
     numbers: int, sparse: bool, context: cm.Context, rng: np.random.Generator, units: list[Any]
 ) -> None:  # fmt: skip
-    """Kernels times vectors, a few numbers at a time or as products of their own; and softmax with such weights."""
+    """Kernels times vectors of few numbers and of many, which are matrix products; and softmax with such weights."""
     x, y, b = (rng.normal(size=shape).astype("f4") for shape in ((70, 3), (300, 3), (300, numbers)))
     keep = np.repeat(rng.random((7, 300)) < rng.choice([0.5, 0.98]), 10, 0) if sparse else np.ones((70, 300), bool)
     keep[:, 299] = True  # softmax of nothing is none
@@ -178,7 +178,7 @@ def test_exponents_and_places_of_floats_of_16_bits(
 def test_blocks_of_short_intervals(
     length: int, few: type[Any], context: cm.Context, rng: np.random.Generator, units: list[Any]
 ) -> None:  # fmt: skip
-    """Vectors of ten numbers are taken as long ones only where most stages are whole; of forty everywhere."""
+    """Vectors of ten numbers go the way of long ones only where most stages are whole; those of forty always do."""
     clusters = np.arange(0, 1200, length)[:, None] + np.array([[0, length]])
     ranges = cm.Ranges.from_matrix(clusters, clusters, np.eye(len(clusters), dtype=bool))
     x = rng.normal(size=(1200, 3)).astype("f4")

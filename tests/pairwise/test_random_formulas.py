@@ -219,7 +219,7 @@ def digest(seeds: list[int]) -> str:
 
 
 def test_another_process_writes_the_same_kernels(rng: np.random.Generator, units: list[Any]) -> None:
-    """Neither addresses nor the seed of hashes order anything: built kernels are found again, with the same bits."""
+    """No order depends on addresses or on the seed of hashes: every process finds the same kernels, with the same bits."""
     seeds = [int(seed) for seed in rng.integers(10**9, size=5)]
     code = f"""
 import sys

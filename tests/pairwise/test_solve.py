@@ -230,7 +230,9 @@ class TestSolve:
 
     @pytest.mark.parametrize("number", [np.nan, np.inf, -np.inf, 10**400])
     def test_numbers_that_are_not_finite(self, number: Any, context: cm.Context, monkeypatch: pytest.MonkeyPatch) -> None:
-        """With an infinite tolerance the answer was 0; a NaN was taken for an operator that is not definite."""
+        """They are refused before any launch: with an infinite tolerance the answer would be 0, and a NaN would look like an
+        operator that is not definite.
+        """
         points, b = np.linspace(0, 1, 6, dtype="f4")[:, None], np.ones((6, 1), "f4")
         kernel = (-((cm.Vi(points) - cm.Vj(points)) ** 2).sum(2)).exp()
 

@@ -1,4 +1,4 @@
-"""Calls that are made again: the same bits as the first time, whatever arrays they are given, from any thread."""
+"""Repeated calls: the same bits as the first one, with any arrays, from any thread."""
 
 from __future__ import annotations
 
@@ -212,7 +212,7 @@ def test_splits_share_scratch_without_mixing(context: cm.Context, mode: str, rng
 def test_lazy_tensors_on_the_device_take_the_short_way(
     context: cm.Context, mode: str, rng: np.random.Generator, short_calls: list[str]
 ) -> None:
-    """Their arrays are views of those given: (M, 1, D) as (M, D), (N,) as (N, 1)."""
+    """Their arrays are views of the arguments: (M, 1, D) as (M, D), (N,) as (N, 1)."""
     x, y, b = (rng.normal(size=shape).astype("f4") for shape in ((19, 1, 2), (1, 23, 2), (23,)))
     on_device = [cm.array(array, context) for array in (x, y, b)]
     kernel = np.exp(-((x.astype(float) - y) ** 2).sum(-1) / 2)

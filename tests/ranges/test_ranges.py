@@ -1,4 +1,4 @@
-"""Ranges hold the pairs of the mask they were made of, from either side."""
+"""Ranges hold the pairs of their mask, from either side."""
 
 from __future__ import annotations
 

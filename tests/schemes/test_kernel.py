@@ -73,7 +73,7 @@ def test_local_memory_is_counted() -> None:
 
 
 def test_equal_operators_and_formulas_are_one_kernel() -> None:
-    """Kernels are found again by content, not by which object was traced."""
+    """A formula's content is the key of its kernel, not the object."""
     specs = {reduce_plan("sum", formula_of(lambda x: x * 2, "f4"), 10**6, SEQUENTIAL, INTEL).stages[0].spec for _ in "ab"}
     assert len(specs) == 1
     others = [formula_of(lambda x: x * 3, "f4"), formula_of(lambda x: x * 2.5, "f4"), formula_of(lambda x: x * 2, "f8")]
@@ -96,7 +96,7 @@ def test_zeros_of_either_sign_are_distinct() -> None:
 
 
 def test_two_combines_of_users_are_never_equal() -> None:
-    """It may be the same function, and give something else the next time."""
+    """It may be the same function with another result the next time."""
     operator = cm.Operator(lambda a, b: a + b, 0)
     one, other = (operator.bind(F4, "auto", True) for _ in range(2))
     assert one.content == one.content != other.content

@@ -109,7 +109,7 @@ def test_the_limit_of_the_environment_counts_too(
     context: cm.Context, mode: str, monkeypatch: pytest.MonkeyPatch, rng: np.random.Generator
 ) -> None:
     x = rng.integers(-99, 99, LENGTH)
-    context.queue.arena.trim()  # what other tests left may be used again
+    context.queue.arena.trim()  # memory that other tests freed may serve again
     monkeypatch.setenv("CLMR_MEMORY_LIMIT", str(context.queue.arena.reserved_bytes + (3 << 20)))
     assert "streamed" in cm.Scan("sum").explain(x, context=context, mode=mode)
     assert_same(cm.Scan("sum")(x, context=context, mode=mode), np.cumsum(x))

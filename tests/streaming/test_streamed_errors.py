@@ -1,4 +1,4 @@
-"""Budgets that are none or too small, files that become shorter, interrupts: each is an error, and nothing is lost."""
+"""Wrong or too small budgets, files that become shorter, interrupts: each is an error, without a leak."""
 
 from __future__ import annotations
 

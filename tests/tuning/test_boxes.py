@@ -1,4 +1,4 @@
-"""Launch boxes that a search may come to: which those are, that kernels can be made for them, and boxes as JSON."""
+"""Launch boxes that a search may reach: which are legal, that each has a plan, and boxes as JSON."""
 
 from __future__ import annotations
 
@@ -99,7 +99,7 @@ def box_after_walk(start: Box, layout: Any, domain: Pairwise, mode: ComputeMode,
 @pytest.mark.parametrize("mode", MODES, ids=lambda mode: mode.value)
 @pytest.mark.parametrize("facts", FACTS.values(), ids=FACTS)
 def test_what_is_legal_can_be_planned(facts: Any, mode: ComputeMode, rng: np.random.Generator) -> None:
-    """Whatever way a search goes; and a start is legal."""
+    """After any steps of a search; and every start is legal."""
     for name, layout, domain in layouts():
         starts = starts_of(layout, domain, mode, facts)
         assert all(is_legal(start, starts, layout, domain, mode, facts) for start in starts)
@@ -148,7 +148,7 @@ def test_matrix_instructions_are_tried_where_there_are_some() -> None:
 
 @pytest.mark.parametrize("numbers", [{"across": 1}, {"share": 2}, {"ahead": 4}, {"sample": 8}, {"sample": 0}], ids=str)
 def test_boxes_of_other_texts_are_other_kernels(numbers: dict[str, int]) -> None:
-    """Kernels are found again by their specs."""
+    """Specs are the keys of kernels."""
     layout = layout_of(DISTANCE, "ArgMin") if {"ahead", "sample"} & set(numbers) else layout_of()
     size, facts = Pairwise(500, 500), FACTS["intel"]
     scheme = FewNumbers(layout, size, PARALLEL, facts)

@@ -96,14 +96,14 @@ def nothing(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def tile_of(mode: str, context: cm.Context) -> int:
-    """The longest tile that may be met, twice the static one."""
+    """The longest tile that the search may try, twice the static one."""
     return 1024 if mode == "sequential" else 128 if context.facts.kind == "cpu" else 256
 
 
 def test_later_plans_use_the_measured_box(
     fresh: cm.Context, mode: str, rng: np.random.Generator, longer: None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """By calls that were kept as well, by this process and by others, for sizes of the same power of two."""
+    """Cached calls too, in this process and in others, for sizes of the same power of two."""
     inputs = random_arrays(rng)
     arrays = {variable: cm.array(array, fresh) for variable, array in inputs.items()}
     for _ in range(2):
@@ -197,7 +197,7 @@ def test_without_a_cache_on_disk(
 
 
 def test_another_process_finds_it(rng: np.random.Generator, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Its kernels have the same text, whatever its hashes and its order of events."""
+    """Its kernels have the same text, for any seed of hashes and any order of events."""
     version = secrets.token_hex(8)
     monkeypatch.setattr(measured, "__version__", version)
     monkeypatch.setattr(measured, "TABLE", measured.BoxStore())
@@ -297,7 +297,7 @@ def test_wrong_candidates_are_left_out(
 def test_every_kernel_is_looked_at_once(
     fresh: cm.Context, rng: np.random.Generator, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Whoever calls it: lazy tensors, Genred, solvers; on the arrays of the first call, on the device."""
+    """Of all callers: lazy tensors, Genred, solvers; on the arrays of the first call, on the device."""
     problems: list[search.Problem] = []
     monkeypatch.setattr(tune, "search", lambda problem, deadline: problems.append(problem))
     arrays = random_arrays(rng, 40, 40)

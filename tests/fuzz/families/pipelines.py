@@ -189,7 +189,7 @@ def pipelines(case: Case) -> Shape:
 
 
 def chains(case: Case) -> Shape:
-    """Map >> Scan >> Map >> Reduce, any of them left out."""
+    """Map >> Scan >> Map >> Reduce, or some of these."""
     dtype = drawn_dtype(case, "iuffff")
     if dtype == np.float16:
         dtype = np.dtype("f4")

@@ -1,4 +1,4 @@
-"""What invalid cases are made from: a right call, argument by argument."""
+"""The source of invalid cases: a right call, argument by argument."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Values that no argument should be, and right values with something wrong in them."""
+"""Values that no argument should be, and right values with one wrong part."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ VALUES: list[Callable[[np.random.Generator], Any]] = [
 
 
 def hostile(rng: np.random.Generator, good: Any) -> Any:
-    """Something else than `good`: made of it more often than not."""
+    """Another value than `good`, in most cases a changed copy of it."""
     if rng.random() < 0.4:
         return VALUES[int(rng.integers(len(VALUES)))](rng)
     if isinstance(good, str):

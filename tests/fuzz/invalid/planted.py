@@ -18,7 +18,7 @@ def _bare(x: Any) -> Any:
 
 
 def _silent(x: Any) -> Any:
-    """Anything is taken for 2."""
+    """Treats every wrong argument as 2."""
     return np.float64(2 if not isinstance(x, float) else x)
 
 

@@ -65,7 +65,7 @@ def _right_again(call: Call, home: Home, finding: Report) -> dict[str, Any] | No
 
 
 def _silent_result(call: Call, arguments: dict[str, Any], result: Any, odd_names: list[str], family: str) -> dict[str, Any] | None:
-    """A result that is not that of the right call: what NumPy makes of the same arguments, or taken silently."""
+    """Judges a result that differs from the right call's: None where NumPy has the same one, else a finding "taken"."""
     has_mask = any(isinstance(arguments[name], np.ma.MaskedArray) for name in odd_names)
     if call.same is None and not has_mask:
         return None

@@ -99,7 +99,7 @@ def test_the_top_is_raised_only_out_of_reach(rng: Any) -> None:
 
 
 def walk_of(name: str, numbers: Any, rng: Any) -> int:
-    """How often a tile's columns made the operator adjust."""
+    """How often the operator adjusts for a tile's columns."""
     walk = output_and_walk(bind(name), numbers, rng, tile=64)[1]
     return walk.own.adjusted
 

@@ -190,7 +190,7 @@ def test_nothing_is_converted_or_called_per_column_of_floats(name: str) -> None:
 
 @pytest.mark.parametrize("name", ["LogSumExp", "LogSumExpWeight", "SumSoftMaxWeight", "Max_SumShiftExpWeight"])
 def test_no_result_is_a_product_with_zero(name: str) -> None:
-    """A NaN is meant to pass, and some compilers take such a product for 0."""
+    """A NaN must pass, and some compilers replace a product with zero by 0."""
     text = OperatorLines(bind(name, weights=2), 1, 1)
     (numbers,) = text.bound.finish_pairs(text.acc, text.block.variable("count", INT32))
     text.block.assign({f"out{k}": number for k, number in enumerate(numbers)})

@@ -1,4 +1,4 @@
-"""The plan of a reduce: shares that cover the line, limits on chains and counters kept, then one merge."""
+"""The plan of a reduce: shares that cover the line, with bounds on chains and counters, then one merge."""
 
 from __future__ import annotations
 

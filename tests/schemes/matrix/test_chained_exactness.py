@@ -1,4 +1,4 @@
-"""Sums and gradients of long vectors are as exact as promised, whatever the points and weights are."""
+"""Sums and gradients of long vectors are as exact as promised, for all points and weights."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ KINDS = (
 
 
 def test_adversarial_points(context: cm.Context, rng: np.random.Generator) -> None:
-    """As exact as promised whatever the points, gradients too."""
+    """Sums and gradients are as exact as promised."""
     formula, (x, y, s, b) = gaussian(DIM, SIZE)
     sums = PairCall(formula, PAIR_REDUCTIONS["Sum"], 1)
     derivative, (xd, yd, bd, gd) = slope(DIM)
@@ -127,8 +127,8 @@ def test_numbers_that_are_none(context: cm.Context, rng: np.random.Generator) ->
 def test_differences_alone_and_numbers_alone(
     context: cm.Context, rng: np.random.Generator, monkeypatch: pytest.MonkeyPatch, spread: int
 ) -> None:
-    """Either way that groups of gradients may go is right where nothing cancels. No other test has such vectors: plans
-    are kept.
+    """Both ways to compute gradients are right where nothing cancels. Vectors of a size of their own, because plans are
+    cached.
     """
     monkeypatch.setattr(ChainedNumbers, "spread", spread)
     dim = 21 if spread else 22
@@ -144,8 +144,8 @@ def test_differences_alone_and_numbers_alone(
 def test_groups_that_give_up_and_such_that_never_do(
     context: cm.Context, rng: np.random.Generator, monkeypatch: pytest.MonkeyPatch, patience: int
 ) -> None:
-    """Blobs whose distances lose their digits: pairs alone and groups again are both right. No other test has such
-    vectors: plans are kept.
+    """Blobs whose distances lose their digits: single pairs and whole groups, computed again, are both right.
+    Vectors of a size of their own, because plans are cached.
     """
     monkeypatch.setattr(LongResults, "patience", patience)
     dim = 23 if patience else 24
@@ -159,7 +159,7 @@ def test_groups_that_give_up_and_such_that_never_do(
 
 
 def test_products_with_a_coordinate_that_others_lack(context: cm.Context, rng: np.random.Generator) -> None:
-    """So large that the others have no digits left beside it; beside products that have lost none."""
+    """So large that the others have no digits left beside it, in some products; other products keep all digits."""
     x, y, b = Variable(0, DIM, 0), Variable(1, DIM, 1), Variable(2, SIZE, 1)
     for power in (5.5, rng.uniform(6, 8), rng.uniform(8, 20)):
         xs, ys, weights = points(rng, 70), points(rng, 97), rng.normal(size=(97, SIZE)).astype("f4")

@@ -155,7 +155,7 @@ def dense(name: str, x: Any, y: Any) -> Any:
 @pytest.mark.parametrize("dtype", ["float32", "float16", "bfloat16"])
 @pytest.mark.parametrize("name", ["Laplacian", "inverse multiquadric", "inner product", "exponential"])
 def test_other_kernels(context: cm.Context, rng: np.random.Generator, name: str, dtype: str) -> None:
-    """Near and far points, duplicates among them; numbers that are made of two of the column's."""
+    """Near and far points, duplicates among them; numbers that are products of two of the column's."""
     kind = np.dtype(dtype) if dtype != "bfloat16" else np.dtype(pytest.importorskip("ml_dtypes").bfloat16)
     x, y, b, c = Variable(0, DIM, 0), Variable(1, DIM, 1), Variable(2, SIZE, 1), Variable(3, 1, 1)
     xs, ys = points(rng, 70).astype(kind), points(rng, 97).astype(kind)

@@ -49,7 +49,7 @@ def test_gradients_of_few_columns_are_made_of_differences() -> None:
 
 
 def test_softmaxes_of_long_weights() -> None:
-    """What an exponent is taken from, rounded, is one of its terms: products are found, and their slopes."""
+    """The rounded shift of an exponent is one of its terms: the scheme finds products, and their slopes."""
     kernels = ((3, "cmr_pairwise_matrix_wide"), (40, "cmr_pairwise_matrix_chained"))
     for dim, kernel in kernels:
         for text in (f"Vi(0,{dim})|Vj(1,{dim})", f"-SqDist(Vi(0,{dim}),Vj(1,{dim}))"):

@@ -125,7 +125,7 @@ KINDS = (
 
 
 def test_adversarial_points(context: cm.Context, rng: np.random.Generator) -> None:
-    """As exact as promised whatever the points; and as the portable scheme computes them."""
+    """As exact as promised, by this scheme and by the portable one."""
     formula, (x, y, s, b) = gaussian(3)
     call = PairCall(formula, PAIR_REDUCTIONS["Sum"], 1)
     for kind in KINDS:
@@ -227,7 +227,7 @@ def test_products_of_other_kinds(context: cm.Context, rng: np.random.Generator) 
 
 @pytest.mark.parametrize("name", ["ArgMin", "Max_ArgMax", "ArgKMin", "Min"])
 def test_filters_decide_nothing(context: cm.Context, rng: np.random.Generator, name: str) -> None:
-    """The same bits as without them, whatever the points."""
+    """The same bits as without them."""
     x, y = Variable(0, 3, 0), Variable(1, 3, 1)
     options = PairOptions(k=3) if name == "ArgKMin" else PairOptions()
     call = PairCall(F["SqDist"](x, y), PAIR_REDUCTIONS[name], 1, options=options)

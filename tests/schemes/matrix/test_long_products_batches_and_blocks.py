@@ -70,7 +70,7 @@ def test_blocks_of_pairs(context: cm.Context, rng: np.random.Generator, box: Mat
 
 
 def test_what_is_in_no_interval_of_a_row(context: cm.Context, rng: np.random.Generator) -> None:
-    """Reaches none of its sums, whatever it is; nor do rows beside a cluster's."""
+    """Columns outside of a row's intervals do not change its sums, nor do rows beside a cluster's."""
     formula, (x, y, s, b) = gaussian(DIM)
     call = PairCall(formula, PAIR_REDUCTIONS["Sum"], 1)
     for special in (np.nan, np.inf, 1e30):

@@ -1,4 +1,4 @@
-"""Sums over pairs of long vectors are as exact as promised, whatever the points are."""
+"""Sums over pairs of long vectors are as exact as promised, for all points."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ KINDS = (
 
 
 def test_adversarial_points(context: cm.Context, rng: np.random.Generator) -> None:
-    """As exact as promised whatever the points."""
+    """Sums are as exact as promised."""
     formula, (x, y, s, b) = gaussian(DIM)
     call = PairCall(formula, PAIR_REDUCTIONS["Sum"], 1)
     for kind in KINDS:
@@ -94,8 +94,8 @@ def test_numbers_that_are_none(context: cm.Context, rng: np.random.Generator) ->
 def test_products_alone_and_differences_alone(
     context: cm.Context, rng: np.random.Generator, monkeypatch: pytest.MonkeyPatch, least: float, function: str
 ) -> None:
-    """Either way that tiles may go is right where nothing cancels. The formulas are no exponents, and no other test's:
-    plans are kept.
+    """Both ways to compute tiles are right where nothing cancels. The formulas are no exponents, and of this test alone,
+    because plans are cached.
     """
     monkeypatch.setattr(LongTiles, "least", lambda _self, _p: least)
     x, y, b = Variable(0, DIM, 0), Variable(1, DIM, 1), Variable(2, 1, 1)
@@ -111,8 +111,8 @@ def test_products_alone_and_differences_alone(
 def test_groups_that_give_up_and_such_that_never_do(
     context: cm.Context, rng: np.random.Generator, monkeypatch: pytest.MonkeyPatch, patience: int
 ) -> None:
-    """Blobs whose distances lose their digits, with splits or blocks of pairs: pairs alone and tiles by differences
-    are both right. No other test has such vectors: plans are kept.
+    """Blobs whose distances lose their digits, with splits or blocks of pairs: single pairs and tiles by differences
+    are both right. Vectors of a size of their own, because plans are cached.
     """
     monkeypatch.setattr(LongResults, "patience", patience)
     dim = 23 if patience else 24
@@ -166,7 +166,7 @@ def lacking(rng: np.random.Generator) -> Any:
 def test_products_with_a_coordinate_that_others_lack(
     context: cm.Context, rng: np.random.Generator, by_squares: bool
 ) -> None:
-    """Terms of one column alone: its products are exact whatever those beside it are."""
+    """Terms of one column alone: its products are exact beside any others."""
     x, y, b = Variable(0, DIM, 0), Variable(1, DIM, 1), Variable(2, 1, 1)
     call = PairCall((F["Square"](x | y) if by_squares else (x | y)) * b, PAIR_REDUCTIONS["Sum"], 1)
     for power, xs, ys in lacking(rng):

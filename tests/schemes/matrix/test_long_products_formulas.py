@@ -114,7 +114,7 @@ def test_what_the_scheme_leaves_to_others() -> None:
     ],
 )  # fmt: skip
 def test_slopes_are_those_of_exponents(text: str, op: str, count: int | None) -> None:
-    """Known where the distance goes into exponents alone, by a factor that is the same for all pairs."""
+    """There are slopes where the distance goes into exponents alone, by a factor that is the same for all pairs."""
     (product,) = products_of(layout_of(text, op), PARALLEL, FACTS["nvidia"])
     assert (product.slopes is None) if count is None else (product.slopes is not None and len(product.slopes) == count)
 

@@ -29,7 +29,7 @@ pytestmark = pytest.mark.drawn(seldom="pocl")
 
 DIM = 37
 SAMPLE = 16
-"""Tiles of which one is looked at where 10 columns are wanted of 10⁵."""
+"""One tile of so many is the sample, for 10 columns of 10⁵."""
 DISTANCE = f"SqDist(Vi(0,{DIM}),Vj(1,{DIM}))"
 X, Y = Variable(0, DIM, 0), Variable(1, DIM, 1)
 WIDE = MatrixNearestBox(64, 1, 2, 2, groups=8, tiles=2, merge_block=32, sample=2)
@@ -105,7 +105,7 @@ def test_other_operators(context: cm.Context, rng: np.random.Generator, name: st
 
 @pytest.mark.parametrize("text", [f"-{DISTANCE}", f"Pm(2,1)*{DISTANCE}", f"Sqrt({DISTANCE})/Pm(2,1)"])
 def test_values_that_fall_or_grow_with_distances(context: cm.Context, rng: np.random.Generator, text: str) -> None:
-    """By a factor of either sign, which is known when it runs; and their roots."""
+    """By a factor of either sign, known only at run time; and their roots."""
     x, y, s = points(rng, 40), points(rng, 700), float(rng.choice([0.5, -3]))
     (result,) = run("ArgKMin", x, y, context, 3, text, s)
     values = {"-": -1.0, "P": s}.get(text[0], 1 / s) * squares(x, y) ** (0.5 if "Sqrt" in text else 1)
@@ -302,7 +302,7 @@ def test_the_same_bits_every_time(context: cm.Context, rng: np.random.Generator)
 
 # ---------------------------------------------------------------------------------------------------------- no device
 def test_what_suits_the_scheme() -> None:
-    """One distance, scaled, under a root or not, of which a few are kept."""
+    """The few best of one distance, scaled, under a root or not."""
     for text, op, more in (
         (DISTANCE, "ArgMin", {}), (f"-{DISTANCE}", "Max", {}), (f"Sqrt({DISTANCE}/Pm(2,1))", "ArgKMin", {"k": MOST_KEPT}),
         (f"WeightedSqDist(Pm(2,{DIM}),Vi(0,{DIM}),Vj(1,{DIM}))", "KMin", {"k": 3}), (INNER, "ArgMax", {}),

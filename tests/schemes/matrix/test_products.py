@@ -1,4 +1,4 @@
-"""Weighted distances and inner products of long vectors, and such of scaled vectors, by matrix instructions on every
+"""Weighted distances and inner products of long vectors, those of scaled vectors too, by matrix instructions on every
 device, against NumPy in float64.
 """
 
@@ -110,7 +110,7 @@ def test_sums(context: cm.Context, rng: np.random.Generator, name: str) -> None:
 @pytest.mark.parametrize("name", ["weighted", "inner"])
 @pytest.mark.parametrize("kind", ["0", "below 0", "not finite", "large and small"])
 def test_any_weights(context: cm.Context, rng: np.random.Generator, name: str, kind: str) -> None:
-    """Weights of 0, of either sign, infinite ones, and such of many magnitudes."""
+    """Weights of 0, of either sign, infinite, and of many magnitudes."""
     arrays = random_arrays(rng, 40, 70)
     weights = arrays[VARIABLES[2]]
     if kind == "large and small":

@@ -75,8 +75,8 @@ def best_of(x: Any, y: Any, k: int, least: bool) -> tuple[Any, Any]:
 
 @pytest.mark.parametrize(("k", "least"), [(1, True), (1, False), (3, True), (10, True)])
 def test_nothing_is_excluded(context: cm.Context, rng: np.random.Generator, k: int, least: bool) -> None:
-    """Values and places to the last bit, ties to the lower place, whatever the points: in columns that are looked at
-    and in others, and rows of all kinds of groups.
+    """Values and places to the last bit, ties to the lower place, for all points: in columns of the sample and in
+    others, and rows of all kinds of groups.
     """
     call = call_of(k, least)
     for rows, columns, most in ((1, 700, 3), (17, 1003, 9), (70, 700, 300), (150, 1300, 1)):
@@ -133,7 +133,7 @@ def test_batches(context: cm.Context, rng: np.random.Generator) -> None:
 
 @pytest.mark.parametrize("name", ["Min", "Max", "KMin"])
 def test_what_bars_promise(context: cm.Context, rng: np.random.Generator, name: str) -> None:
-    """As many columns as are kept are at least as good; and bars are not much worse than the best that was looked at."""
+    """At least k columns are as good as the bar, and the bar is not much worse than the best of the sample."""
     side, k = 1 if name != "Max" else -1, 10 if name == "KMin" else 1
     box, columns = box_of(context), 1024 * more(context)
 

@@ -57,7 +57,7 @@ def test_kernel_matrix_times_matrix(
 
 
 def test_batches_axes_and_parameters(context: cm.Context, mode: str, rng: np.random.Generator) -> None:
-    """i is reduced; the vector is made of a column's, a parameter's and scalars of both; a mean."""
+    """Sums over i, of vectors of columns and parameters times scalars of both; a mean."""
     x, y = Variable(0, 2, 0), Variable(1, 2, 1)
     v, p, s = Variable(2, 20, 0), Variable(3, 20, 2), Variable(4, 1, 0)
     xs, ys = points(rng, 3 * 41, 2, "float32").reshape(3, 41, 2), points(rng, 2 * 70, 2, "float32")

@@ -1,4 +1,4 @@
-"""Plans of pairwise reductions: which scheme, how rows and columns are cut, and that every pair is met exactly once."""
+"""Plans of pairwise reductions: which scheme, how rows and columns are cut, and that kernels visit every pair once."""
 
 from __future__ import annotations
 

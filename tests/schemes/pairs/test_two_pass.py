@@ -121,7 +121,7 @@ def test_all_of_a_row_below_everything(context: cm.Context, mode: str) -> None:
 
 
 def test_it_is_one_submission_and_explained(context: cm.Context, mode: str, rng: np.random.Generator) -> None:
-    """Nothing but the three launches and merges; arrays on the device stay there, and calls made again are kept."""
+    """Nothing but the three launches and merges; arrays on the device stay there, and repeated calls are cached."""
     x, y, w = Variable(0, 2, 0), Variable(1, 2, 1), Variable(2, 33, 1)
     arrays = {x: rng.normal(size=(90, 2)), y: rng.normal(size=(130, 2)), w: rng.normal(size=(130, 33))}
     arrays = {v: a.astype("f4") for v, a in arrays.items()}

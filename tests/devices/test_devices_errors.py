@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pyopencl as cl
 import pytest
-from support.driver_faults import error_of, nothing_lost
+from support.driver_faults import error_of, no_leak
 
 import clmapreduce as cm
 from clmapreduce.device.tile_calls import TileCalls
@@ -73,7 +73,7 @@ def test_the_others_do_the_share_of_a_device_that_fails(
     for on_failure in ("redo", "raise"):
         team = cm.Context([context.device] * 2, memory_limit=LIMIT, on_failure=on_failure)
         np.testing.assert_allclose(call(team), exact, rtol=1e-11)
-        with monkeypatch.context() as patch, nothing_lost(team.members[1].queue):
+        with monkeypatch.context() as patch, no_leak(team.members[1].queue):
             failing = Failing(team, after, patch)
             if on_failure == "redo":
                 np.testing.assert_allclose(call(team), exact, rtol=1e-11)

@@ -19,7 +19,7 @@ from clmapreduce.pairwise.options import check_count, keywords, reduction_name
 from clmapreduce.pairwise.streamed import explained_tiles, reduced
 from clmapreduce.ranges import as_ranges
 from clmapreduce.reductions import Operator
-from clmapreduce.reductions.pairs import PairOptions, PairReduction, pair_reduction
+from clmapreduce.reductions.pairs import PairOptions, PairReduction, pair_reduction, spelled
 from clmapreduce.vector.node import Variable, Vector
 
 Finish = Callable[[Any], Any]
@@ -46,6 +46,10 @@ class Reduced:
         self.options["ranges"] = as_ranges(self.options.get("ranges"))  # once, not at every call
         if inputs.unbound:
             self._pair_call(keywords(self.options))
+
+    def __reduce__(self) -> Any:
+        own = (spelled(self.reduction), self.axis, self.formula, self.inputs, self.weight, self.k, self.options)
+        return type(self), (*own, self.finish)
 
     def __call__(self, *arrays: Any, **options: Any) -> Any:
         """The result for these arrays. options: as of the reduction, whose own they replace. Raises FormulaError naming

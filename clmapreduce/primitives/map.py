@@ -44,6 +44,9 @@ class Map(Primitive):
     def __repr__(self) -> str:
         return f"Map({self._text})"
 
+    def __reduce__(self) -> Any:
+        return Map, (self.function if self.expression is None else self.expression.text,)
+
     @property
     def _text(self) -> str:
         return name_of(self.function) if self.expression is None else repr(self.expression.text)
@@ -105,14 +108,20 @@ class Map(Primitive):
         return prepare(arguments, executable, outputs, options, into is None, partly)
 
 
-def chained(first: Map, second: Map) -> Map:
-    """second ∘ first as one map, a tuple spread over second's arguments."""
+class Chain:
+    """second ∘ first, a tuple spread over second's arguments."""
 
-    def both(*values: Any) -> Any:
-        results = call(first.function, values, repr(first))
+    def __init__(self, first: Map, second: Map) -> None:
+        self.first, self.second = first, second
+        self.__name__ = f"{first._text} >> {second._text}"
+
+    def __call__(self, *values: Any) -> Any:
+        results = call(self.first.function, values, repr(self.first))
         middle = results if isinstance(results, tuple) else (results,)
-        middle = tuple(as_value(value, repr(first)) if isinstance(value, dict) else value for value in middle)
-        return call(second.function, middle, repr(second))
+        middle = tuple(as_value(value, repr(self.first)) if isinstance(value, dict) else value for value in middle)
+        return call(self.second.function, middle, repr(self.second))
 
-    both.__name__ = f"{first._text} >> {second._text}"
-    return Map(both)
+
+def chained(first: Map, second: Map) -> Map:
+    """second ∘ first as one map."""
+    return Map(Chain(first, second))

@@ -29,7 +29,7 @@ from clmapreduce.primitives.base import Primitive
 from clmapreduce.primitives.reduce import operand
 from clmapreduce.program.build import partials_step
 from clmapreduce.program.tracing import is_traced
-from clmapreduce.reductions import Bound, ReductionOp
+from clmapreduce.reductions import Bound, ReductionOp, spelled
 
 
 class Partials(Primitive):
@@ -40,6 +40,9 @@ class Partials(Primitive):
 
     def __repr__(self) -> str:
         return f"Partials({self._operand.op.name!r})"
+
+    def __reduce__(self) -> Any:
+        return Partials, (spelled(self._operand.op),)
 
     @followed
     def __call__(

@@ -57,6 +57,9 @@ class Pipeline(Primitive):
         text = repr(self.function) if chained else name_of(self.function)
         return text if chained and not self.batch else f"fuse({text}{', batch=True' if self.batch else ''})"
 
+    def __reduce__(self) -> Any:
+        return (Pipeline if isinstance(self.function, Parts) else _fused), (self.function, self.batch)
+
     @followed
     def __call__(
         self, *values: Any, mode: str = "auto", context: Context | None = None, wait_for: Sequence[Any] = (),
@@ -241,6 +244,11 @@ def fuse(function: Callable[..., Any] | Pipeline | None = None, *, batch: bool =
         return Pipeline(function.function, batch)
     if not callable(function) or isinstance(function, Primitive):
         raise FormulaError(f"cm.fuse takes a function of vectors or a pipeline, not {quoted(function)}")
+    return _fused(function, batch)
+
+
+def _fused(function: Callable[..., Any], batch: bool) -> Pipeline:
+    """The pipeline of a function, under its name."""
     pipeline = Pipeline(function, batch)
     update_wrapper(pipeline, function, updated=())
     return pipeline

@@ -105,6 +105,9 @@ class Reduce(Primitive):
     def __repr__(self) -> str:
         return f"Reduce({self.op.name!r})"
 
+    def __reduce__(self) -> Any:
+        return Reduce, (reductions.spelled(self.op),)
+
     @followed
     def __call__(
         self, *values: Any, mode: str = "auto", context: Context | None = None, wait_for: Sequence[Any] = (),

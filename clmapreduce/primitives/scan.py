@@ -21,7 +21,7 @@ from clmapreduce.primitives.base import Primitive
 from clmapreduce.primitives.reduce import operand
 from clmapreduce.program.build import scanned
 from clmapreduce.program.tracing import is_traced
-from clmapreduce.reductions import ReductionOp
+from clmapreduce.reductions import ReductionOp, spelled
 from clmapreduce.schemes.line.reduce import box_name
 
 
@@ -39,6 +39,9 @@ class Scan(Primitive):
 
     def __repr__(self) -> str:
         return f"Scan({self._operand.op.name!r}{', exclusive=True' if self.exclusive else ''})"
+
+    def __reduce__(self) -> Any:
+        return Scan, (spelled(self._operand.op), self.exclusive)
 
     @followed
     def __call__(

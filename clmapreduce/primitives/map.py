@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from clmapreduce.calls.arguments import Arguments, Shape, gather
+from clmapreduce.calls.chunked import takes_chunks
 from clmapreduce.calls.empty import empty_results
 from clmapreduce.calls.options import Options, streams_past_caches
 from clmapreduce.calls.prepared import Prepared, prepare
@@ -51,6 +52,7 @@ class Map(Primitive):
     def _text(self) -> str:
         return name_of(self.function) if self.expression is None else repr(self.expression.text)
 
+    @takes_chunks
     @followed
     def __call__(
         self, *values: Any, mode: str = "auto", context: Context | None = None, wait_for: Sequence[Any] = (),
@@ -63,14 +65,15 @@ class Map(Primitive):
         gives one. DeviceArrays among the inputs give DeviceArrays, not waited for; else NumPy arrays. Raises
         ShapeError, DTypeError or FormulaError before anything is launched.
         """
-        ordered, options = self._ordered(values, named), Options(mode, context, wait_for, out, tiles)
+        ordered, options = self.ordered(values, named), Options(mode, context, wait_for, out, tiles)
         if is_traced(ordered):
             options.refuse_inside(repr(self), length=length, progress=progress)
             return call(self.function, ordered, repr(self))
         results = self._run(ordered, options, length=length)
         return results[0] if len(results) == 1 else tuple(results)
 
-    def _ordered(self, values: Sequence[Any], named: dict[str, Any]) -> Sequence[Any]:
+    def ordered(self, values: Sequence[Any], named: dict[str, Any]) -> Sequence[Any]:
+        """A call's arguments in order. Raises FormulaError for names that are none, or that are missing."""
         if not named:
             return values
         names = self.expression.names if self.expression is not None else ()

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from clmapreduce.calls.arguments import gather
+from clmapreduce.calls.chunked import takes_chunks
 from clmapreduce.calls.empty import empty_results
 from clmapreduce.calls.options import Options, streams_past_caches
 from clmapreduce.calls.prepared import Prepared, prepare
@@ -43,6 +44,7 @@ class Scan(Primitive):
     def __reduce__(self) -> Any:
         return Scan, (spelled(self._operand.op), self.exclusive)
 
+    @takes_chunks
     @followed
     def __call__(
         self, *values: Any, mode: str = "auto", context: Context | None = None, wait_for: Sequence[Any] = (),

@@ -1,0 +1,69 @@
+"""Calls with Dask arrays among their arguments, by the name of what was called."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from clmapreduce.dask.lines import lines
+from clmapreduce.dask.partials import ChunkedPartials, nothing
+from clmapreduce.errors import ModeError, ShapeError
+from clmapreduce.primitives.map import Map
+from clmapreduce.primitives.partials import Partials
+from clmapreduce.primitives.parts import Parts
+from clmapreduce.primitives.pipeline import Pipeline
+from clmapreduce.primitives.scan import Scan
+
+HERE = {
+    "context": "tasks run on the device that CLMR_DEVICE names on their worker; see cm.dask.to_devices",
+    "wait_for": "tasks wait for what they take",
+    "out": "take the Dask array that the call gives, and store it by its to_zarr, or da.store",
+    "tiles": "chunks are the tiles",
+    "progress": "use dask.diagnostics.ProgressBar, or distributed.progress",
+    "finish": "accumulators of chunks are merged on the host",
+    "length": "give a Dask array of that length, such as da.arange",
+}
+"""Keywords that calls on Dask arrays do not take, and what to do."""
+DEFAULTS = {"wait_for": (), "finish": "auto"}
+
+
+def refuse(what: str, keywords: Mapping[str, Any]) -> dict[str, Any]:
+    """The keywords that a call on Dask arrays takes. Raises ModeError for others."""
+    for name, advice in HERE.items():
+        default = DEFAULTS.get(name)
+        if name in keywords and keywords[name] is not default and keywords[name] != default:
+            raise ModeError(f"{what}: {name}= is not offered for Dask arrays: {advice}")
+    return {name: value for name, value in keywords.items() if name not in HERE}
+
+
+def lazily(name: str, args: tuple[Any, ...], keywords: Mapping[str, Any]) -> Any:
+    """What a call gives: Dask arrays. name: of the function that was called."""
+    return CALLS[name](*args, **refuse(name.removesuffix(".__call__"), keywords))
+
+
+def _pipeline(
+    primitive: Any, *values: Any, mode: str = "auto", batch: bool | None = None, accumulate: Any = "auto", **named: Any
+) -> Any:
+    """A primitive on Dask arrays, as a pipeline of its own."""
+    if isinstance(primitive, Map):
+        values = tuple(primitive.ordered(values, named))
+    pipeline = primitive if isinstance(primitive, Pipeline) else Pipeline(Parts([primitive]))
+    results = lines(pipeline, values, mode, batch, accumulate)
+    return results[0] if len(results) == 1 else tuple(results)
+
+
+def _partials(primitive: Partials, *values: Any, mode: str = "auto") -> ChunkedPartials:
+    if len(values) == 1 and getattr(values[0], "ndim", 1) != 1:
+        raise ShapeError(f"partials are kept over one dimension, the input has shape {values[0].shape}")
+    (scanned,) = lines(Pipeline(Parts([Scan(primitive.op)])), values, mode, False, "auto")
+    return ChunkedPartials(scanned, nothing(primitive.op, values[0].dtype))
+
+
+CALLS: dict[str, Callable[..., Any]] = {
+    "Map.__call__": _pipeline,
+    "Reduce.__call__": _pipeline,
+    "Scan.__call__": _pipeline,
+    "Pipeline.__call__": _pipeline,
+    "Partials.__call__": _partials,
+}
+"""By the qualified name of what was called."""

@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from clmapreduce.dask.graph import as_chunked
 from clmapreduce.dask.lines import lines
 from clmapreduce.dask.partials import ChunkedPartials, nothing
+from clmapreduce.dask.points import ChunkedArray
 from clmapreduce.errors import ModeError, ShapeError
 from clmapreduce.primitives.map import Map
 from clmapreduce.primitives.partials import Partials
@@ -67,3 +69,8 @@ CALLS: dict[str, Callable[..., Any]] = {
     "Partials.__call__": _partials,
 }
 """By the qualified name of what was called."""
+
+
+def guest(x: Any, what: str) -> ChunkedArray:
+    """A Dask array as formulas of pairs hold it. Raises as `as_chunked`."""
+    return ChunkedArray(as_chunked(x, what))

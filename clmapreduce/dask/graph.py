@@ -43,12 +43,12 @@ class Graph:
         self._tasks[key] = task
         return key
 
-    def tree(self, what: str, keys: Sequence[Any], merge: Callable[..., Any], *first: Any) -> Any:
-        """The key of what `merge(*first, list)` makes of all keys, in order, FAN_IN at a time."""
+    def tree(self, what: str, keys: Sequence[Any], merge: Callable[..., Any], *first: Any, place: Place = ()) -> Any:
+        """The key of what `merge(*first, list)` makes of all keys, in order, FAN_IN at a time. place: of the tree."""
         level = 0
         while len(keys) > 1 or not level:
             groups = [list(keys[k : k + FAN_IN]) for k in range(0, len(keys), FAN_IN)]
-            keys = [self.add(what, (level, k), (merge, *first, group)) for k, group in enumerate(groups)]
+            keys = [self.add(what, (*place, level, k), (merge, *first, group)) for k, group in enumerate(groups)]
             level += 1
         return keys[0]
 

@@ -10,6 +10,8 @@ import pytest
 
 import clmapreduce as cm
 
+pytestmark = pytest.mark.drawn
+
 LENGTH = 1003
 CHUNKS = (1003, 100, (1, 500, 502), (501, 501, 1), 17)
 UNIT = 2.0**-24

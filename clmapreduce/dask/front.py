@@ -6,9 +6,12 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from clmapreduce.dask.graph import as_chunked
+from clmapreduce.dask.keys import by_key, lengths
 from clmapreduce.dask.lines import lines
+from clmapreduce.dask.matrices import matrix_times
+from clmapreduce.dask.pairs import ChunkedArray
 from clmapreduce.dask.partials import ChunkedPartials, nothing
-from clmapreduce.dask.points import ChunkedArray
+from clmapreduce.dask.segments import segments
 from clmapreduce.errors import ModeError, ShapeError
 from clmapreduce.primitives.map import Map
 from clmapreduce.primitives.partials import Partials
@@ -67,6 +70,10 @@ CALLS: dict[str, Callable[..., Any]] = {
     "Scan.__call__": _pipeline,
     "Pipeline.__call__": _pipeline,
     "Partials.__call__": _partials,
+    "segmented_reduce": segments,
+    "reduce_by_key": by_key,
+    "run_lengths": lengths,
+    "spmv": matrix_times,
 }
 """By the qualified name of what was called."""
 

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from clmapreduce.calls.call import Output, check_out
+from clmapreduce.calls.chunked import takes_chunks
 from clmapreduce.calls.options import Options
 from clmapreduce.calls.prepared import Prepared
 from clmapreduce.calls.progress import followed
@@ -35,6 +36,7 @@ from clmapreduce.segmented.streamed.keys import StreamedKeys, streamed_keys
 COPY = Map(lambda key: key)
 
 
+@takes_chunks
 @followed
 def reduce_by_key(
     keys: Any, values: Any, op: str | ReductionOp = "sum", *, equal: Equal | None = None, key: str = "first",
@@ -142,6 +144,7 @@ def _delivered(array: DeviceArray, target: Any, on_device: bool) -> Any:
     return array if on_device else array.to_numpy()[()]
 
 
+@takes_chunks
 @followed
 def run_lengths(
     keys: Any, *, equal: Equal | None = None, key: str = "first", mode: str = "auto", context: Context | None = None,

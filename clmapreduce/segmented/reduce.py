@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from clmapreduce.calls.chunked import takes_chunks
 from clmapreduce.calls.explain import explained
 from clmapreduce.calls.options import Options
 from clmapreduce.calls.prepared import Prepared
@@ -39,6 +40,7 @@ from clmapreduce.segmented.single_call import reduce_once
 Mapped = Callable[..., Any] | str | Map | None
 
 
+@takes_chunks
 @followed
 def segmented_reduce(
     values: Any, offsets: Any, op: str | ReductionOp = "sum", *, sources: Any = None, init: Any = None,

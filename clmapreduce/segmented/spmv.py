@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from clmapreduce.calls.chunked import takes_chunks
 from clmapreduce.calls.explain import explained
 from clmapreduce.calls.options import Options
 from clmapreduce.calls.prepared import Prepared
@@ -65,6 +66,7 @@ NAMES = ("indptr", "indices", "data?", "sources?")
 """Of a matrix's arrays; those with a question mark may be None."""
 
 
+@takes_chunks
 @followed
 def spmv(
     matrix: Any, x: Any, *, multiply: str | Callable[..., Any] = "product", add: str | ReductionOp = "sum",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import platform
 from collections.abc import Mapping
 from typing import Any
 
@@ -44,29 +45,28 @@ def to_devices(client: Any) -> dict[str, str]:
     client: a distributed.Client whose workers are processes of one thread at best. Returns the device's name per
     worker's address. Raises ArgumentError for another client, DeviceError naming the workers that have no driver.
     """
-    if not hasattr(client, "scheduler_info") or not hasattr(client, "register_plugin"):
+    if not hasattr(client, "register_plugin"):
         raise ArgumentError(f"client is {quoted(client)}; give a distributed.Client")
-    workers: Mapping[str, Any] = client.scheduler_info(n_workers=-1)["workers"]
-    lacking = {address: error for address, error in client.run(_lacks).items() if error}
+    workers: Mapping[str, tuple[Any, str, str]] = client.run(_about)
+    lacking = [f"{address}: {error}" for address, (_, _, error) in workers.items() if error]
     if lacking:
-        each = "; ".join(f"{address}: {error}" for address, error in lacking.items())
-        raise DeviceError(f"workers without a device: {each}")
+        raise DeviceError("workers without a device: " + "; ".join(lacking))
     ranks: dict[Any, int] = {}
     counts: dict[str, int] = {}
-    for address in sorted(workers):
-        host = workers[address]["host"]
-        ranks[workers[address]["name"]] = counts.get(host, 0)
-        counts[host] = counts.get(host, 0) + 1
+    for name, host, _ in sorted(workers.values(), key=str):
+        ranks[name] = counts.get(host, 0)
+        counts[host] = ranks[name] + 1
     client.register_plugin(OneDevice(ranks))
     return dict(client.run(_chosen))
 
 
-def _lacks() -> str:
-    """Why this worker has no device; "" where it has one."""
+def _about(dask_worker: Any) -> tuple[Any, str, str]:
+    """A worker's name and host, and why it has no device; "" where it has one."""
     try:
-        return "" if best_devices() else "none"
-    except Exception as error:
-        return str(error)
+        best_devices()
+    except DeviceError as error:
+        return dask_worker.name, platform.node(), str(error)
+    return dask_worker.name, platform.node(), ""
 
 
 def _chosen() -> str:

@@ -32,11 +32,15 @@ HERE = {
 DEFAULTS = {"wait_for": (), "finish": "auto"}
 
 
+def is_left_out(value: Any, default: Any) -> bool:
+    """Whether a keyword is as if it were not there."""
+    return value is default or (type(value) is type(default) and bool(value == default))
+
+
 def refuse(what: str, keywords: Mapping[str, Any]) -> dict[str, Any]:
     """The keywords that a call on Dask arrays takes. Raises ModeError for others."""
     for name, advice in HERE.items():
-        default = DEFAULTS.get(name)
-        if name in keywords and keywords[name] is not default and keywords[name] != default:
+        if name in keywords and not is_left_out(keywords[name], DEFAULTS.get(name)):
             raise ModeError(f"{what}: {name}= is not offered for Dask arrays: {advice}")
     return {name: value for name, value in keywords.items() if name not in HERE}
 

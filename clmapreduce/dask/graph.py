@@ -14,7 +14,7 @@ from dask.highlevelgraph import HighLevelGraph
 
 from clmapreduce.checks import quoted
 from clmapreduce.device.array import DeviceArray
-from clmapreduce.dtypes import DType
+from clmapreduce.dtypes import DType, check_stored
 from clmapreduce.errors import ArgumentError, DeviceError, ShapeError
 
 Place: TypeAlias = "tuple[int, ...]"
@@ -80,7 +80,7 @@ def _part(results: Sequence[Any], k: int) -> Any:
 
 def as_chunked(x: Any, what: str) -> Any:
     """A Dask array whose lengths are known; NumPy's arrays are one chunk. Raises ArgumentError for other collections,
-    ShapeError for unknown chunks, DeviceError for arrays on a device.
+    ShapeError for unknown chunks, DeviceError for arrays on a device, DTypeError for what no kernel can hold.
     """
     if isinstance(x, DeviceArray):
         raise DeviceError(f"{what} lives on {x.context!r}, another one is a Dask array; pass x.to_numpy()")
@@ -96,7 +96,8 @@ def as_chunked(x: Any, what: str) -> Any:
             f"{what} is a Dask array of chunks {x.chunks}, whose lengths are not known; call x.compute_chunk_sizes(), "
             "or make it by to_dask_array(lengths=True)"
         )
-    return x
+    dtype = check_stored(x.dtype, what)
+    return x if dtype == x.dtype else x.astype(dtype)
 
 
 def without_empty_chunks(x: Any) -> Any:

@@ -19,7 +19,7 @@ from clmapreduce.pairwise.call import PairCall
 from clmapreduce.pairwise.guest import GuestArray
 from clmapreduce.vector.node import Category, Variable
 
-REFUSED = {"out": None, "ranges": None, "context": None, "progress": None, "wait_for": ()}
+REFUSED = ("out", "ranges", "context", "progress", "wait_for")
 
 
 def pairs(call: PairCall, arrays: Mapping[Variable, Any], settings: Mapping[str, Any]) -> Any:
@@ -27,9 +27,10 @@ def pairs(call: PairCall, arrays: Mapping[Variable, Any], settings: Mapping[str,
 
     Raises ShapeError for batch axes and unknown chunks, ModeError for keywords that are not offered.
     """
-    for name, default in REFUSED.items():
-        if settings[name] is not default and settings[name] != default:
-            raise ModeError(f"{call.reduction.name}: {name}={quoted(settings[name])} is not offered for Dask arrays")
+    for name in REFUSED:
+        given = settings[name]
+        if given is not None and not (isinstance(given, tuple) and not given):
+            raise ModeError(f"{call.reduction.name}: {name}={quoted(given)} is not offered for Dask arrays")
     values = {v: _whole_vectors(v, x) for v, x in arrays.items()}
     reduced = Category.J if call.axis == 1 else Category.I
     outer = Category.I if call.axis == 1 else Category.J

@@ -178,6 +178,15 @@ def test_inputs_stay_lazy(here: cm.Context) -> None:
         lazy.compute()
 
 
+def test_other_byte_orders_and_weak_numbers(here: cm.Context, mode: str, rng: np.random.Generator) -> None:
+    x = rng.standard_normal(100).astype(">f4")
+    result = cm.Map("a * 2.5 + 1")(da.from_array(x, chunks=30), mode=mode)
+    assert result.dtype == np.dtype(np.float32)
+    np.testing.assert_array_equal(result.compute(), x * np.float32(2.5) + np.float32(1))
+    total = (cm.Map("a * b") >> cm.Reduce("sum"))(da.arange(100, chunks=30, dtype=np.int8), 2, mode=mode)
+    assert total.dtype == np.int64 and total.compute() == (np.arange(100, dtype=np.int8) * 2).sum(dtype=np.int64)
+
+
 def test_names_in_the_task_stream(here: cm.Context) -> None:
     from dask.utils import key_split
 

@@ -1,6 +1,9 @@
 """Calls on Dask arrays. `import clmapreduce` does without Dask: a call that meets one of its arrays imports this."""
 
+import os
 from typing import Any
+
+from clmapreduce.device.context import Device, select_device, spelled_device
 
 
 def to_devices(client: Any) -> dict[str, str]:
@@ -10,4 +13,13 @@ def to_devices(client: Any) -> dict[str, str]:
     return pinned(client)
 
 
-__all__ = ["to_devices"]
+def to_device(device: Any) -> Device:
+    """Gives this process one device for the tasks of Dask's threads, by CLMR_DEVICE; whatever `cm.select_device` takes.
+    Raises DeviceError where nothing fits.
+    """
+    chosen = select_device(device)
+    os.environ["CLMR_DEVICE"] = spelled_device(chosen)
+    return chosen
+
+
+__all__ = ["to_device", "to_devices"]

@@ -11,9 +11,11 @@ from clmapreduce.reductions.pairs.base import PairBound, PairOptions, PairOutput
 
 TRAITS = (
     "value", "components", "commutative", "has_identity", "chain", "places", "width", "weights", "scale", "block",
-    "rare", "one_by_one", "smooth", "exponents", "summed", "side", "capacity", "reuses",
+    "rare", "one_by_one", "reuses",
 )  # fmt: skip
-"""What is as of the operator itself. It is not `linear`: its results are no sums."""
+"""What is as of the operator itself. It is not `linear`: its results are no sums. It has no `side` and is not `smooth`,
+so that schemes with matrix units, which know how results are stored, leave it alone.
+"""
 
 
 class UnfinishedPairs(PairBound):

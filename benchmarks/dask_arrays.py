@@ -3,7 +3,8 @@
     python benchmarks/dask_arrays.py
     python benchmarks/dask_arrays.py --elements 10000000 --points 100000
 
-tasks: milliseconds per chunk beyond those of the same call by NumPy, chunks of 8 elements. file: a mapped file in 200
+tasks: milliseconds per chunk beyond those of the same call by NumPy, chunks of 8 elements, by 2 threads and by a worker
+process. file: a mapped file in 200
 chunks, summed, and the sum of exponentials, by 2 threads; NumPy's time over ours. pairs: a Gaussian sum over pairs by
 worker processes of one core each. Ways take turns; medians. On CPUs only: each worker of `pairs` is held to a core.
 """
@@ -14,7 +15,8 @@ import argparse
 import os
 import tempfile
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from statistics import median
 from typing import Any
@@ -44,6 +46,19 @@ def in_turns(calls: dict[str, Callable[[], Any]], repeats: int) -> dict[str, flo
         for name, call in calls.items():
             times[name].append(seconds(call))
     return {name: median(each) for name, each in times.items()}
+
+
+@contextmanager
+def workers_of(count: int) -> Iterator[Any]:
+    """A cluster of so many processes of one thread, which computes inside the block."""
+    from distributed import Client, LocalCluster
+
+    with (
+        LocalCluster(n_workers=count, threads_per_worker=1, dashboard_address=None, memory_limit=None) as cluster,
+        Client(cluster) as client,
+        dask.config.set(scheduler=client),
+    ):
+        yield client
 
 
 def tasks(chunks: int, repeats: int) -> None:
@@ -88,19 +103,14 @@ def held_to_one_core(dask_worker: Any) -> None:
 
 
 def pairs(points: int, repeats: int) -> None:
-    from distributed import Client, LocalCluster
-
     x = np.random.default_rng(0).standard_normal((points, 3)).astype(np.float32)
     chunked = da.from_array(x, chunks=(points // 16, 3))
     lazy = (-((cm.Vi(chunked) - cm.Vj(x)) ** 2).sum()).exp().sum(axis=1)
     times = {}
     for workers in (1, 2):
-        with (
-            LocalCluster(n_workers=workers, threads_per_worker=1, dashboard_address=None, memory_limit=None) as cluster,
-            Client(cluster) as client,
-        ):
+        with workers_of(workers) as client:
             client.run(held_to_one_core)
-            times[workers] = in_turns({"pairs": lambda: lazy.compute(scheduler=client)}, repeats)["pairs"]
+            times[workers] = in_turns({"pairs": lambda: lazy.compute()}, repeats)["pairs"]
         print(f"  {workers} worker(s): {times[workers]:.2f} s, {points**2 / times[workers] / 1e9:.2f} Gpair/s")
     print(f"  2 workers: {times[1] / times[2]:.2f} x")
 
@@ -116,8 +126,11 @@ def main() -> None:
     print(f"{cm.select_device()!r}, Dask {dask.__version__}")
     with dask.config.set(scheduler="threads", num_workers=2):
         if options.only in (None, "tasks"):
-            print("tasks")
+            print("tasks, threads")
             tasks(options.chunks, options.repeats)
+            print("tasks, a worker process")
+            with workers_of(1):
+                tasks(options.chunks, options.repeats)
         if options.only in (None, "file"):
             for dtype in (np.float32, np.float64):
                 print(f"file of 200 chunks of {options.elements:,} {np.dtype(dtype)}")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import wraps
 from importlib import import_module
 from typing import Any, ParamSpec, TypeVar
@@ -20,6 +20,11 @@ def is_chunked(x: Any) -> bool:
 def chunked_front() -> Any:
     """The front end of such arrays."""
     return import_module(FRONT)
+
+
+def examples(values: Sequence[Any]) -> list[Any]:
+    """The arguments of a call, zeros of one chunk in the place of arrays in chunks."""
+    return [chunked_front().example(x) if is_chunked(x) else x for x in values]
 
 
 def takes_chunks(call: Callable[P, T]) -> Callable[P, T]:

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
+import numpy as np
+
 from clmapreduce.dask.graph import as_chunked
 from clmapreduce.dask.keys import by_key, lengths
 from clmapreduce.dask.lines import lines
@@ -85,3 +87,9 @@ CALLS: dict[str, Callable[..., Any]] = {
 def guest(x: Any, what: str) -> ChunkedArray:
     """A Dask array as formulas of pairs hold it. Raises as `as_chunked`."""
     return ChunkedArray(as_chunked(x, what))
+
+
+def example(x: Any) -> Any:
+    """Zeros of the shape of a Dask array's first chunk. Raises as `as_chunked`."""
+    x = as_chunked(x, "the array")
+    return np.zeros(tuple(chunks[0] for chunks in x.chunks), x.dtype)

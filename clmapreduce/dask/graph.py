@@ -61,7 +61,7 @@ class Graph:
                 self.add(what, place[: len(outputs[0][0])], task)
             return [self.array(what, *outputs[0])]
         keys = {place: self.add(what, place, task) for place, task in tasks.items()}
-        names = [f"{what}-output{'-' * k}" for k in range(len(outputs))]
+        names = [f"{what}-output-{word(k)}" for k in range(len(outputs))]
         for k, (name, (chunks, _)) in enumerate(zip(names, outputs, strict=True)):
             for place, key in keys.items():
                 self.add(name, place[: len(chunks)], (_part, key, k))
@@ -72,6 +72,11 @@ class Graph:
         name = self.name(what)
         graph = HighLevelGraph.from_collections(name, dict(self._tasks), dependencies=self._dependencies)
         return da.Array(graph, name, chunks, dtype=dtype)
+
+
+def word(number: int) -> str:
+    """A number from 0 as letters, of which names of tasks are made."""
+    return "i" * (number + 1)
 
 
 def _part(results: Sequence[Any], k: int) -> Any:

@@ -13,7 +13,7 @@ from clmapreduce.calls.arguments import Arguments, Described, gather, gather_row
 from clmapreduce.checks import choice, switch
 from clmapreduce.dask import line_work
 from clmapreduce.dask.carried import Carried, carried
-from clmapreduce.dask.graph import Graph, Place, as_chunked, places_of, without_empty_chunks
+from clmapreduce.dask.graph import Graph, Place, as_chunked, places_of, without_empty_chunks, word
 from clmapreduce.dask.home import home
 from clmapreduce.dask.line_work import LineWork
 from clmapreduce.dask.passes import Passes
@@ -130,17 +130,16 @@ def _in_passes(graph: Graph, task: Carried, inputs: Blocks, passes: Passes) -> l
     chunks = [(chunk, inputs.first(place), inputs.typed(place)) for chunk, place in enumerate(inputs.places)]
     known: list[Any] = []
     for p in range(len(passes.totals)):
-        number = "i" * (p + 1)  # words of task names are of letters
         keys = [
-            graph.add(f"pass-{number}", (each[0],), (line_work.totals, task, p, *each, list(known))) for each in chunks
+            graph.add(f"pass-{word(p)}", (each[0],), (line_work.totals, task, p, *each, list(known))) for each in chunks
         ]
-        last = graph.tree(f"merge-{number}", keys, line_work.merge, task, p)
-        known.append(graph.add(f"known-{number}", (0,), (line_work.known_of, task, p, last)))
+        last = graph.tree(f"merge-{word(p)}", keys, line_work.merge, task, p)
+        known.append(graph.add(f"known-{word(p)}", (0,), (line_work.known_of, task, p, last)))
     outputs = passes.program.outputs
     arrays: dict[int, Any] = {}
     for k in range(len(outputs)):
         if k not in passes.stored:
-            name = f"number{'-' * k}"
+            name = f"number-{word(k)}"
             graph.add(name, (), (line_work.number, task, k, inputs.constants(), list(known)))
             arrays[k] = graph.array(name, (), value_dtype(outputs[k]))
     if passes.stored:

@@ -13,7 +13,7 @@ import clmapreduce as cm
 pytestmark = pytest.mark.drawn
 
 LENGTH = 1003
-CHUNKS = (1003, 100, (1, 500, 502), (501, 501, 1), 17)
+CHUNKS = (1003, 90, (1, 500, 502))
 UNIT = 2.0**-24
 NUMPYS = {
     "sum": np.sum, "minimum": np.min, "maximum": np.max, "any": np.any, "argmin": np.argmin, "argmax": np.argmax,
@@ -187,9 +187,21 @@ def test_other_byte_orders_and_weak_numbers(here: cm.Context, mode: str, rng: np
     assert total.dtype == np.int64 and total.compute() == (np.arange(100, dtype=np.int8) * 2).sum(dtype=np.int64)
 
 
+def test_explain_and_source_are_of_one_chunk(here: cm.Context, mode: str) -> None:
+    x = da.ones(1_000_000, chunks=1_000)
+    for text in (cm.Reduce("sum").explain(x, mode=mode), (cm.Map("a + 1") >> cm.Reduce("sum")).explain(x, mode=mode)):
+        assert "8,000 bytes" in text
+    assert "cmr_map" in cm.Map("a + 1").source(x, mode=mode)
+
+
+def test_arguments_by_name(here: cm.Context, mode: str) -> None:
+    result = cm.Map("a - b")(b=da.ones(10, chunks=3), a=np.arange(10.0), mode=mode)
+    np.testing.assert_array_equal(result.compute(), np.arange(10.0) - 1)
+
+
 def test_names_in_the_task_stream(here: cm.Context) -> None:
     from dask.utils import key_split
 
     x = da.ones(100, chunks=10)
     names = {key_split(key) for key in (cm.Map("a + 1") >> cm.Reduce("sum"))(x).__dask_graph__()}
-    assert {"Map-Reduce-pass-i", "Map-Reduce-merge-i", "Map-Reduce-number"} <= names
+    assert {"Map-Reduce-pass-i", "Map-Reduce-merge-i", "Map-Reduce-number-i"} <= names

@@ -23,7 +23,7 @@ ROWS = (
     ("calls",),
     ("tuning",),
     ("primitives", "series", "pairwise", "segmented", "cluster"),
-    ("arrays", "torch"),
+    ("arrays", "dask", "torch"),
     ("__init__",),
     ("demo", "doctor", "cli", "__main__"),
 )

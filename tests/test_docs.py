@@ -34,6 +34,8 @@ def rows(page: str, heading: str) -> list[list[str]]:
 
 @pytest.mark.parametrize("page", [page for page in PAGES if "print(" in code(page)], ids=lambda page: page.stem)
 def test_code_prints_what_its_comments_say(page: Path) -> None:
+    if "import dask" in code(page):
+        pytest.importorskip("dask")
     outputs = re.findall(r"^print\(.*\) +# (.+)$", code(page), flags=re.M)
     assert len(outputs) == code(page).count("print(")
     run = subprocess.run(

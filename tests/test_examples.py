@@ -25,15 +25,22 @@ NOSOL = np.float32(GEOMETRY.NOSOL)
 SHAPES = ((3,), (1000,), (200, 3), (7, 100))
 
 
+def skip_what_is_missing(path: Path) -> None:
+    """Skips the example of a library that is not installed."""
+    for library in ("torch", "dask"):
+        if path.stem.endswith(f"_{library}"):
+            pytest.importorskip(library)
+
+
 @pytest.mark.drawn
 @pytest.mark.parametrize("path", EXAMPLES, ids=lambda path: path.stem)
 def test_every_example_runs_and_its_asserts_hold(
-    path: Path, context: cm.Context, capsys: pytest.CaptureFixture[str], tmp_path: Path
+    path: Path, context: cm.Context, capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """And its picture is drawn, if it has one."""
     pytest.importorskip("matplotlib")
-    if path.stem.endswith("_torch"):
-        pytest.importorskip("torch")
+    skip_what_is_missing(path)
+    monkeypatch.setenv("CLMR_DEVICE", "")  # examples may name one
     arguments = {"picture": str(tmp_path / "drawn.png")} if path in PICTURES else {}
     runpy.run_path(str(path))["main"](context.device, **arguments, **SMALL.get(path.stem, {}))
     assert context.device.name in capsys.readouterr().out
@@ -42,8 +49,7 @@ def test_every_example_runs_and_its_asserts_hold(
 
 @pytest.mark.parametrize("path", EXAMPLES, ids=lambda path: path.stem)
 def test_every_example_is_a_command(path: Path) -> None:
-    if path.stem.endswith("_torch"):
-        pytest.importorskip("torch")
+    skip_what_is_missing(path)
     run = subprocess.run(
         [sys.executable, str(path), "no such device"], capture_output=True, text=True, cwd=ROOT,
         env=with_library(), check=False,

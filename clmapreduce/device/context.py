@@ -61,6 +61,11 @@ def select_device(spec: Any = None) -> Device:
         return hostsched.select_device(spec)
 
 
+def spelled_device(device: Device) -> str:
+    """The text for CLMR_DEVICE and `select_device` that names this device on this host."""
+    return hostsched.spelled(device)
+
+
 def driver_report() -> list[Any]:
     """What the loader and the installed CPU runtimes offer, and why a driver is missing; for `clmapreduce doctor`."""
     return list(hostsched.report())

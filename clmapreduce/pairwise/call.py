@@ -166,9 +166,10 @@ def plan_pairs(
     passes = passes_of(form)
     check_device([form.dtype, *(c.dtype for c in passes.main.bound.components)], context)
     rows, columns = operands.extents if call.axis == 1 else operands.extents[::-1]
-    if call.options.k is not None and columns < call.options.k:
+    if call.options.k is not None and columns < call.options.k and not call.reduction.partial:
         raise ShapeError(f"{call.options.k} of {columns} values are asked for; K must be at most the reduced length")
-    stored = tuple(_stored(output.dtype, operands.dtype) for output in passes.outputs)
+    own = FLOAT32 if call.reduction.partial else operands.dtype
+    stored = tuple(stored_dtype(output.dtype, own) for output in passes.outputs)
     blocks = None if ranges is None else ranges.half(call.axis, *operands.extents)
     shapes = ((*operands.batch, rows, *output.shape) for output in passes.outputs)
     outputs = list(zip(shapes, stored, strict=True))
@@ -229,7 +230,7 @@ def _arrays_of(operands: PairArrays) -> tuple[tuple[Variable, DType, int, bool],
     )
 
 
-def _stored(dtype: DType, own: DType) -> DType:
+def stored_dtype(dtype: DType, own: DType) -> DType:
     """The dtype of a result in memory: numbers are as wide as those of the arguments."""
     return own if dtype == FLOAT32 else dtype
 

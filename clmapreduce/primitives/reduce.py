@@ -12,6 +12,7 @@ import numpy as np
 import clmapreduce.reductions as reductions
 from clmapreduce.calls.arguments import Arguments, gather
 from clmapreduce.calls.call import check_out
+from clmapreduce.calls.chunked import takes_chunks
 from clmapreduce.calls.options import Options
 from clmapreduce.calls.prepared import Prepared, prepare
 from clmapreduce.calls.progress import followed
@@ -105,6 +106,10 @@ class Reduce(Primitive):
     def __repr__(self) -> str:
         return f"Reduce({self.op.name!r})"
 
+    def __reduce__(self) -> Any:
+        return Reduce, (reductions.spelled(self.op),)
+
+    @takes_chunks
     @followed
     def __call__(
         self, *values: Any, mode: str = "auto", context: Context | None = None, wait_for: Sequence[Any] = (),

@@ -58,6 +58,9 @@ class Ranges:
             limits += more
         self._set({1: first, 0: second}, limits, None)
 
+    def __reduce__(self) -> Any:
+        return _unpickled, (self._halves, self._limits, self._shape)
+
     def _set(self, halves: dict[int, Blocks | None], limits: Limits, shape: tuple[int, int] | None) -> None:
         self._halves, self._limits, self._shape = halves, limits, shape
         self._cache: dict[tuple[int, int], dict[int, Blocks]] = {}
@@ -305,6 +308,12 @@ class Ranges:
             f"Ranges({whole.rows} x {whole.columns}: {len(whole.clusters)} clusters, {whole.offsets[-1]} intervals, "
             f"density {whole.density:.3g}, balance {whole.balance:.3g})"
         )
+
+
+def _unpickled(halves: dict[int, Blocks | None], limits: Limits, shape: tuple[int, int] | None) -> Ranges:
+    ranges = Ranges.__new__(Ranges)
+    ranges._set(halves, limits, shape)
+    return ranges
 
 
 def as_ranges(value: Any) -> Ranges | None:

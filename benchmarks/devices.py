@@ -8,6 +8,7 @@ Devices that read host memory in place share pairs alone: --limit makes them sha
     python benchmarks/devices.py                          all devices of the best one's kind
     python benchmarks/devices.py --device pocl --queues 2  one device twice, to see what sharing costs
     python benchmarks/devices.py --scale 0.01              smaller problems
+    python benchmarks/devices.py --dask                    by Dask as well, one worker process a device
 """
 
 from __future__ import annotations
@@ -33,11 +34,20 @@ def distances(x: np.ndarray, y: np.ndarray) -> Any:
     return ((cm.LazyTensor(x[:, None]) - cm.LazyTensor(y[None])) ** 2).sum(-1)
 
 
+def blocks(x: np.ndarray, clusters: int, share: float, rng: np.random.Generator) -> cm.Ranges:
+    """Ranges of clusters of equal size, a share of which meet, each itself."""
+    edges = np.linspace(0, len(x), clusters + 1).astype(np.int64)
+    each = np.stack([edges[:-1], edges[1:]], axis=1)
+    return cm.Ranges.from_matrix(each, each, (rng.random((clusters, clusters)) < share) | np.eye(clusters, dtype=bool))
+
+
 def rows(scale: float, rng: np.random.Generator) -> dict[str, Call]:
     """Calls on the default context, by name."""
     many, few, long = int(1e6 * scale), int(1e5 * scale**0.5), int(2**30 * scale)
     x, y, b = points(rng, many, 3), points(rng, many, 3), points(rng, many, 1)
     wide, others, weights = points(rng, few, 50), points(rng, few, 50), points(rng, few, 1)
+    ranges = blocks(x, max(4, min(4096, many // 64)), 0.05, rng)
+    sparse = cm.Genred("Exp(-SqDist(x, y)) * b", ["x = Vi(3)", "y = Vj(3)", "b = Vj(1)"], axis=1)
     line = rng.standard_normal(long // 64 * 64, dtype=np.float32)
     offsets = np.arange(0, len(line) + 1, 64, dtype=np.int32)
     sizes = np.arange(0, long // 64 + 1, 16, dtype=np.int32)
@@ -48,6 +58,7 @@ def rows(scale: float, rng: np.random.Generator) -> dict[str, Call]:
         f"Gaussian sum, {many:,}², D = 3": lambda: (-distances(x, y)).exp() @ b,
         f"Gaussian sum, {few:,}², D = 50": lambda: (-0.02 * distances(wide, others)).exp() @ weights,
         f"argKmin 10, {few:,}², D = 50": lambda: distances(wide, others).argKmin(10, axis=1),
+        f"blocks of pairs, 5 % of {many:,}², D = 3": lambda: sparse(x, y, b, ranges=ranges),
         f"sum, {long:,}": lambda: cm.Reduce("sum")(line),
         f"exp and sum, {long:,}": lambda: pipeline(line),
         f"scan, {long:,}": lambda: cm.Scan("sum")(line),
@@ -64,6 +75,37 @@ def measured(call: Call, context: cm.Context) -> tuple[float, bytes]:
         return time.perf_counter() - before, result.tobytes()
 
 
+def by_dask(scale: float, counts: list[int], repeats: int) -> None:
+    """The first two kinds of rows by Dask, with so many worker processes, one a device."""
+    import dask.array as da
+    from distributed import Client, LocalCluster
+
+    many, long = int(1e6 * scale), int(2**30 * scale)
+    for count in counts:
+        with (
+            LocalCluster(n_workers=count, threads_per_worker=1, dashboard_address=":0") as cluster,
+            Client(cluster) as client,
+        ):
+            cm.dask.to_devices(client)
+            random = da.random.default_rng(0)
+            x = random.standard_normal((many, 3), chunks=(-(-many // 16), 3), dtype="f4")
+            y, b = (random.standard_normal((many, dim), chunks=(many, dim), dtype="f4") for dim in (3, 1))
+            line = random.standard_normal(long, chunks=-(-long // 64), dtype="f4")
+            x, y, b, line = client.persist([x, y, b, line])
+            calls = {
+                f"Gaussian sum, {many:,}², D = 3": (-((cm.Vi(x) - cm.Vj(y)) ** 2).sum(-1)).exp() @ b,
+                f"sum, {long:,}": cm.Reduce("sum")(line),
+            }
+            for name, call in calls.items():
+                call.compute()
+                times = []
+                for _ in range(repeats):
+                    before = time.perf_counter()
+                    call.compute()
+                    times.append(time.perf_counter() - before)
+                print(f"  Dask, {count} workers: {name:36} {median(times):8.4f} s")
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--device", help="part of a device's name; the best one where left out")
@@ -71,6 +113,7 @@ def main() -> None:
     parser.add_argument("--scale", type=float, default=1.0, help="of the rows' operations and bytes")
     parser.add_argument("--repeats", type=int, default=5)
     parser.add_argument("--limit", help="of device memory")
+    parser.add_argument("--dask", action="store_true", help="by Dask as well")
     parser.add_argument("--trace", help="writes a trace of the first row on all devices to this file")
     options = parser.parse_args()
     best = cm.select_device(options.device)
@@ -93,6 +136,8 @@ def main() -> None:
         one = median(times["alone"])
         each = "   ".join(f"{n}: {median(t):8.4f} s ({one / median(t):4.2f} x)" for n, t in times.items())
         print(f"  {name:36} {each}   {'same bits' if len(bits) == 1 else 'OTHER BITS'}")
+    if options.dask:
+        by_dask(options.scale, counts, options.repeats)
     if options.trace:
         context = cm.Context(team, profile=True)
         measured(next(iter(calls.values())), context)

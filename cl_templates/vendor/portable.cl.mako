@@ -219,6 +219,22 @@ INLINE ${T} cmr_sqrt_fast_${T}(${T} x) { return (${T})(cmr_sqrt_fast_${half}(x.l
 INLINE ${T} cmr_sqrt_fast_${T}(${T} x) { return sqrt(x); }
 % endif
 </%def>
+## What rounding lost of a sum s = a + b (Knuth's six operations, with the sum itself), and of a product p = a * b. Exact where nothing overflows, and
+## of the product where it is not below the normal numbers. A kernel that calls one of them is compiled without contraction, all of it.
+<%def name="sum_error(T)">
+INLINE ${T} cmr_sum_error_${T}(${T} a, ${T} b, ${T} s) { const ${T} v = s - a; return (a - (s - v)) + (b - v); }
+</%def>
+<%def name="product_error(T)">
+<%
+S, lanes = split(T)
+half = S + (str(lanes // 2) if lanes > 2 else "")
+%>
+% if lanes * (8 if S == "double" else 4) > 32:
+INLINE ${T} cmr_product_error_${T}(${T} a, ${T} b, ${T} p) { return (${T})(cmr_product_error_${half}(a.lo, b.lo, p.lo), cmr_product_error_${half}(a.hi, b.hi, p.hi)); }
+% else:
+INLINE ${T} cmr_product_error_${T}(${T} a, ${T} b, ${T} p) { return fma(a, b, -p); }
+% endif
+</%def>
 ## |x|; what drivers have for half differs.
 <%def name="abs(T)">
 <%

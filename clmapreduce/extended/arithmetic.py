@@ -57,7 +57,8 @@ def _converted(operand: Any, dtype: DType) -> Any:
     word = word_of(dtype)
     if isinstance(operand, (int, np.integer)) and not isinstance(operand, bool):
         return _constant(int(operand), word)
-    node = as_node(operand, word if isinstance(operand, (bool, float)) and not isinstance(operand, np.generic) else None)
+    weak = isinstance(operand, (bool, float)) and not isinstance(operand, np.generic)
+    node = as_node(operand, word if weak else None)
     if is_complex(node.dtype):
         raise DTypeError(f"a {node.dtype} value cannot become a number in two floats; use .real and .imag")
     if is_float(node.dtype) and node.dtype.itemsize > word.itemsize:

@@ -42,6 +42,8 @@ TYPES = {
     "longest": "int4 int8 int16", "flags": "int4 int8 int16",
     "exp2_fast": "float float2 float4 float8 float16 double double2 double4 double8", "exp2_near": "float float4 double", "any": "char16 short8 int int16 long8",
     "difference": "float float16 double double8",
+    "sum_error": "float float16 double double8",
+    "product_error": "float float16 double double8",
     "divide_fast": "float float16 double double8", "sqrt_fast": "float float2 float16 double double8",
     "abs": "half half16 float float2 float16 double double8", "lesser": "char ushort int float float16 double8", "greater_one": "uchar short long float float16 double8",
     "shuffle_down": "char uchar short ushort half int uint float long ulong double float2 double2",

@@ -36,7 +36,7 @@ from clmapreduce.errors import (
     SettingError,
     ShapeError,
 )
-from clmapreduce.extended.convert import extended, fractions
+from clmapreduce.extended.convert import exact, extended
 from clmapreduce.formula.guard import guard
 from clmapreduce.formula.node import index
 from clmapreduce.formula.source import c_source
@@ -109,8 +109,8 @@ __all__ = [
     "df",
     "empty",
     "empty_like",
+    "exact",
     "extended",
-    "fractions",
     "full",
     "full_like",
     "fuse",

@@ -111,8 +111,8 @@ def scalar_of(dtype: Any) -> DType:
 
 def number_of(dtype: Any) -> DType:
     """As `scalar_of`, extended numbers as well."""
-    wanted = dtype_of(dtype)
-    return wanted if is_extended(wanted) else scalar_of(wanted)
+    number = dtype_of(dtype)
+    return number if is_extended(number) else scalar_of(number)
 
 
 def check_stored(dtype: DType, what: str) -> DType:

@@ -30,9 +30,13 @@ def extended(hi: Node, lo: Node) -> Extended:
 
 
 def _settled(rounded: Node, hi: Node, lo: Node) -> Extended:
-    """The words of a result, or where the lower one is infinite or NaN what rounding once gives."""
+    """The words of a result, or where the lower one is infinite or NaN what rounding once gives. Where both have the
+    same first word, it is the rounded one, whose zero has the sign that floats give it.
+    """
     sound = apply("isfinite", lo)
-    return extended(apply("where", sound, hi, rounded), apply("where", sound, lo, Literal(0, lo.dtype)))
+    return extended(
+        apply("where", sound & (hi != rounded), hi, rounded), apply("where", sound, lo, Literal(0, lo.dtype))
+    )
 
 
 def _alike(*operands: Any) -> list[Extended]:
@@ -212,7 +216,7 @@ def _extremum(comparison: str, a: Any, b: Any) -> Extended:
     return where(EXTENDED[comparison](x, y) | (x["hi"] != x["hi"]), x, y)
 
 
-def _asked(name: str, a: Extended) -> Node:
+def _test(name: str, a: Extended) -> Node:
     return apply(name, a["hi"])
 
 
@@ -224,6 +228,6 @@ _OPERATIONS: dict[str, Callable[..., Any]] = {
     "greater": partial(_compared, "greater", "greater"),
     "greater_equal": partial(_compared, "greater", "greater_equal"),
     "minimum": partial(_extremum, "less_equal"), "maximum": partial(_extremum, "greater_equal"),
-    "isnan": partial(_asked, "isnan"), "isfinite": partial(_asked, "isfinite"), "isinf": partial(_asked, "isinf"),
+    "isnan": partial(_test, "isnan"), "isfinite": partial(_test, "isfinite"), "isinf": partial(_test, "isinf"),
 }  # fmt: skip
 EXTENDED.update(_OPERATIONS)

@@ -5,15 +5,18 @@ the words hold it.
 from __future__ import annotations
 
 import math
-from decimal import Decimal, InvalidOperation
+from decimal import Context, Decimal, InvalidOperation
 from fractions import Fraction
 from typing import Any
 
 import numpy as np
 
-from clmapreduce.checks import dtype_of, quoted
+from clmapreduce.checks import dtype_of, quoted, whole
 from clmapreduce.dtypes import DD, DType, is_extended, word_of
-from clmapreduce.errors import DTypeError
+from clmapreduce.errors import ArgumentError, DTypeError
+
+EXACT = 1500
+"""Digits that any sum of float64 has room in: 309 before the point, 1074 behind it."""
 
 
 def extended(values: Any, dtype: Any = DD) -> Any:
@@ -23,33 +26,58 @@ def extended(values: Any, dtype: Any = DD) -> Any:
     `Fraction`, mpmath's `mpf`, or an array of `cm.dd` or `cm.df`. dtype: `cm.dd` or `cm.df`. Each value is rounded to
     the two nearest words; infinities and NaN stay. Raises DTypeError naming a value that is no such number.
     """
-    wanted = dtype_of(dtype)
-    if not is_extended(wanted):
-        raise DTypeError(f"cm.extended makes cm.dd or cm.df, not {wanted}")
+    target = dtype_of(dtype)
+    if not is_extended(target):
+        raise DTypeError(f"cm.extended makes cm.dd or cm.df, not {target}")
     source = values if isinstance(values, np.ndarray) else _object_array(values)
-    if source.dtype == wanted:
+    if source.dtype == target:
         return source.copy()
     if source.dtype.kind == "f" and source.dtype.itemsize <= 8:
-        return _split(source, wanted)
-    out = np.empty(source.shape, wanted)
-    parts = fractions(source) if is_extended(source.dtype) else source
+        return _split(source, target)
+    out = np.empty(source.shape, target)
+    parts = exact(source) if is_extended(source.dtype) else source
     for place in np.ndindex(source.shape):
-        out[place] = _words(parts[place] if isinstance(parts, np.ndarray) else parts, wanted)
+        out[place] = _words(parts[place] if isinstance(parts, np.ndarray) else parts, target)
     return out
 
 
-def fractions(values: Any) -> Any:
-    """The exact values of numbers in two floats: a `Fraction` each, in an array of objects; a float for an infinity or
-    NaN. One number gives one. Raises DTypeError for another dtype.
+def exact(values: Any, kind: Any = Fraction, digits: int | None = None) -> Any:
+    """The values of numbers in several floats: an array of objects of the same shape; one number gives one.
+
+    values: an array of `cm.dd` or `cm.df`. kind: `Fraction`, `Decimal`, `str`, or a class that floats convert to, such
+    as `mpmath.mpf`, in which the words are then added, in that class's precision; the first three are exact. digits:
+    how many of them Decimals and texts have, rounded to the nearest; None for all. A Fraction cannot be infinite or
+    NaN: these are floats. Raises DTypeError for another dtype.
     """
     array = np.asarray(values)
     if not is_extended(array.dtype):
-        raise DTypeError(f"cm.fractions takes arrays of cm.dd or cm.df, not of {array.dtype}")
+        raise DTypeError(f"cm.exact takes arrays of cm.dd or cm.df, not of {array.dtype}")
+    if digits is not None and kind not in (Decimal, str):
+        raise ArgumentError(f"digits={digits} is for Decimal and str; {quoted(kind)} has a precision of its own")
+    places = None if digits is None else whole(digits, "digits", 1)
     out = np.empty(array.shape, object)
     for place in np.ndindex(array.shape):
-        hi, lo = (float(word) for word in array[place])
-        out[place] = Fraction(hi) + Fraction(lo) if math.isfinite(hi) and math.isfinite(lo) else hi + lo
+        out[place] = _total([float(word) for word in array[place]], kind, places)
     return out[()]
+
+
+def _total(words: list[float], kind: Any, digits: int | None) -> Any:
+    """The sum of some floats."""
+    if kind in (Decimal, str):
+        context = Context(prec=digits or EXACT)
+        number = context.create_decimal(_decimal(words) if math.isfinite(words[0]) else words[0])
+        return number if kind is Decimal else str(number)
+    if kind is Fraction and not all(map(math.isfinite, words)):
+        return sum(words)
+    return sum(map(kind, words[1:]), kind(words[0]))
+
+
+def _decimal(words: list[float]) -> Decimal:
+    """The exact sum of finite floats; a zero has the sign of the first."""
+    total, context = Decimal(words[0]), Context(prec=EXACT)
+    for word in words[1:]:
+        total = context.add(total, Decimal(word)) if word else total
+    return total
 
 
 def _object_array(values: Any) -> Any:
@@ -92,8 +120,7 @@ def _exact(value: Any) -> Fraction | float:
         if isinstance(value, (str, Decimal)):
             return _from_decimal(Decimal(value.strip() if isinstance(value, str) else value))
         if isinstance(value, (float, np.floating)):
-            number = float(value)
-            return Fraction(number) if math.isfinite(number) and number else number
+            return Fraction(*value.as_integer_ratio()) if np.isfinite(value) and value else float(value)
         if isinstance(value, (int, np.integer, np.bool_, Fraction)):
             return Fraction(int(value) if not isinstance(value, Fraction) else value)
     except (ValueError, InvalidOperation, OverflowError):

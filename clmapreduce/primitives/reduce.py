@@ -76,6 +76,11 @@ class Operand:
         return formula, bound
 
 
+def in_dtype(value: Any, dtype: DType | None, name: str) -> Any:
+    """A traced value in the dtype of a number, where one is named."""
+    return value if dtype is None else converted(as_value(value, name), dtype)
+
+
 def converted(value: Value, dtype: DType) -> Value:
     """A value in the dtype of a number. Raises DTypeError for a record that is none."""
     if isinstance(value, Record) and not isinstance(value, Extended):
@@ -133,12 +138,11 @@ class Reduce(Primitive):
         less than a copy and NumPy. dtype: to which values are converted before they are combined, such as `cm.dd`.
         """
         options = Options(mode, context, wait_for, out, tiles)
-        wanted = None if dtype is None else number_of(dtype)
+        number = None if dtype is None else number_of(dtype)
         if is_traced(values):
             options.refuse_inside(repr(self), accumulate=accumulate, finish=finish, progress=progress)
-            value = as_value(identity(*values), repr(self))
-            return reduced(self.op, value if wanted is None else converted(value, wanted), repr(self))
-        return self._run(values, options, accumulate=accumulate, finish=finish, dtype=wanted)[0]
+            return reduced(self.op, in_dtype(identity(*values), number, repr(self)), repr(self))
+        return self._run(values, options, accumulate=accumulate, finish=finish, dtype=number)[0]
 
     def _prepare(self, values: Sequence[Any], options: Options, **more: Any) -> Prepared | list[Any]:
         accumulate, finish = more.get("accumulate", "auto"), more.get("finish", "auto")
@@ -146,8 +150,7 @@ class Reduce(Primitive):
         choice(finish, "finish", FINISH)
         arguments = gather(values, options.context)
         context = arguments.context
-        dtype = more.get("dtype")
-        formula, bound = self._operand.bind(arguments, accumulate, None if dtype is None else number_of(dtype))
+        formula, bound = self._operand.bind(arguments, accumulate, more.get("dtype"))
         if accumulate == "double" and not context.facts.fp64:
             raise DTypeError(f"accumulate='double': {context.device.name} has no float64; use 'compensated'")
         outputs = [((), bound.result)]

@@ -23,7 +23,7 @@ from clmapreduce.dtypes import (
 from clmapreduce.formula.functions import apply, cast
 from clmapreduce.formula.node import Apply, Node, Record, Value
 from clmapreduce.reductions.base import Accumulate, Bound, Component, ReductionOp, wide_integer
-from clmapreduce.reductions.extended import BoundExtended
+from clmapreduce.reductions.extended import BoundExtendedSum
 
 
 def sum_types(value: DType, accumulate: Accumulate, fp64: bool) -> tuple[DType, DType]:
@@ -124,7 +124,7 @@ class Sum(ReductionOp):
 
     def bind(self, value: DType, accumulate: Accumulate, fp64: bool) -> Bound:
         if is_extended(value):
-            return BoundExtended(value, "add", 0)
+            return BoundExtendedSum(value)
         if value.names is not None:
             raise self.refuse(value, "are records; give cm.Operator a combine that names the fields")
         acc, result = sum_types(value, accumulate, fp64)

@@ -9,7 +9,7 @@ from private memory.
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterable
+from collections.abc import Container, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from enum import Enum
 
@@ -323,6 +323,13 @@ def field_text(base: str, at: str, itemsize: int, part: DType, offset: int, cons
     """C lvalue of a record's field in a byte buffer: element `at`, `offset` bytes in."""
     qualifier = "const " if const else ""
     return f"(*(__global {qualifier}{c_name(part)} *)({base} + (size_t)({at}) * {itemsize} + {offset}))"
+
+
+def words_stored(name: str, dtype: DType, texts: Mapping[Leaf, str], at: str, lanes: int, past_caches: bool) -> str:
+    """C text that stores some extended numbers side by side in the array `name`, given as the texts of their words."""
+    word = c_name(word_of(dtype))
+    how, words = "stream" if past_caches else "store", ", ".join(texts[leaf] for leaf in leaves(dtype))
+    return f"cmr_{how}_turns_{word}{lanes}((__global {word} *){name} + 2 * (size_t)({at}), {words});"
 
 
 def _words(operand: Input, leaf: Leaf, at: str, lanes: int) -> str:

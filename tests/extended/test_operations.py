@@ -164,6 +164,44 @@ def test_products_and_sums_are_not_contracted(context: cm.Context, mode: str, rn
     assert "FP_CONTRACT OFF" in source and "FP_CONTRACT" not in cm.Map("a + b").source(x, y, context=context, mode=mode)
 
 
+@pytest.mark.parametrize("length", [0, 1, 7, 8, 9, 127, (1 << 18) + 3])
+def test_arrays_of_any_length_are_stored_whole(
+    context: cm.Context, mode: str, rng: np.random.Generator, dtype: Any, length: int
+) -> None:
+    """Long ones past the caches; into the caller's array, from its begin or from further on."""
+    x = np.zeros(length, dtype)
+    for word in ("hi", "lo"):
+        x[word] = rng.standard_normal(length)
+    swap = cm.Map(lambda a: cm.where(a["hi"] < a["lo"], -a, a))
+    true = np.where(x["hi"] < x["lo"], -1, 1)
+    space = np.zeros(length + 2, dtype)
+    for result in (
+        swap(x, context=context, mode=mode),
+        swap(x, out=space[1:-1], context=context, mode=mode),
+        swap(cm.array(x, context), mode=mode).to_numpy(),
+    ):
+        for word in ("hi", "lo"):
+            np.testing.assert_array_equal(result[word], true * x[word])
+    assert not space[[0, -1]]["hi"].any()
+
+
+def test_guards_store_both_words_or_none(context: cm.Context, mode: str, rng: np.random.Generator) -> None:
+    x = numbers(rng, 1031)
+    for length in (1031, 64):
+        out = np.full(length, np.array((7.0, 0.25), cm.dd))
+        part = x[:length].copy()
+        cm.Map(lambda a: cm.guard(a > 0, -a))(part, out=out, context=context, mode=mode)
+        positive = part["hi"] > 0
+        for word, before in (("hi", 7.0), ("lo", 0.25)):
+            np.testing.assert_array_equal(out[word], np.where(positive, -part[word], before))
+        fused = np.full(length, np.array((7.0, 0.25), cm.dd))
+        centred = cm.fuse(lambda a: cm.guard(a > 0, a - a + cm.Reduce("maximum")(a)))
+        centred(part, out=fused, context=context, mode=mode)
+        most = max(cm.exact(part))
+        exact = [most if keep else Fraction(29, 4) for keep in positive]
+        assert list(cm.exact(fused)) == exact
+
+
 def test_what_is_not_offered_is_refused(context: cm.Context) -> None:
     a = cm.extended([1.0])
     with pytest.raises(cm.DTypeError, match="exp is not offered"):

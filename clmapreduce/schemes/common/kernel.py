@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Container, Mapping, Sequence
 from dataclasses import dataclass
 
-from clmapreduce.dtypes import FLOAT16, HEX, DType, Leaf, c_name, leaves
-from clmapreduce.formula.formula import Formula, field_text
+from clmapreduce.dtypes import FLOAT16, HEX, DType, Leaf, c_name, is_extended, leaves
+from clmapreduce.formula.formula import Formula, field_text, words_stored
 from clmapreduce.formula.guard import condition_of, place_of
 from clmapreduce.formula.node import Value
 from clmapreduce.formula.statements import Statements
@@ -42,6 +42,8 @@ class Places:
 
 def store_text(output: int, dtype: DType, texts: Mapping[Leaf, str], at: str, lanes: int, streaming: bool) -> str:
     """C text that stores one output's parts at an index (the first of `lanes`)."""
+    if is_extended(dtype) and lanes > 1:
+        return words_stored(f"out{output}", dtype, texts, at, lanes, streaming)
     if dtype.fields is not None:
         return "\n".join(
             f"{field_text(f'out{output}', at, dtype.itemsize, *leaves(dtype)[leaf])} = {text};"
@@ -115,11 +117,10 @@ def map_text(outputs: Sequence[DType], narrow: bool, places: Places) -> Callable
 
 def lanes_of(layout: Layout, facts: Facts) -> bool:
     """Whether a layout's values have a form of several lanes, up to the stores."""
-    tail = layout.tail
-    return (
-        vectorisable(layout.formula, facts)
-        and (tail is None or vectorisable(tail.formula, facts))
-        and all(dtype.names is None for dtype in layout.outputs)
+    formulas = [layout.formula, *([] if layout.tail is None else [layout.tail.formula])]
+    in_a_row = all(condition_of(value) is None and place_of(value) is None for value in formulas[-1].outputs)
+    return all(vectorisable(formula, facts) for formula in formulas) and all(
+        dtype.names is None or (is_extended(dtype) and in_a_row) for dtype in layout.outputs
     )
 
 

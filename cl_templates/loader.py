@@ -26,6 +26,9 @@ _WORD = re.compile(r"\w+")
 _CALL = re.compile(r"cmr_([a-z]\w*?)_((?:u?(?:char|short|int|long)|half|float|double)\d*)")
 _VECTOR = re.compile(r"(u?(?:char|short|int|long)|half|float|double)(2|4|8|16)")
 _SCALAR = re.compile(r"(half|double)\d*")
+_EXACT = re.compile(r"cmr_(?:sum|product)_error_\w+")
+"""Calls in kernels that are compiled without contraction."""
+_NO_CONTRACTION = "#pragma OPENCL FP_CONTRACT OFF"
 _lock = threading.RLock()
 _lookup = TemplateLookup(directories=[str(FOLDER)], strict_undefined=True, input_encoding="utf-8")
 
@@ -52,11 +55,17 @@ def render(name: str, context: Mapping[str, Any]) -> str:
         helpers = _helpers(body, vendor)
         words = list(_words(body + helpers))
         vectors = sorted((kind, int(lanes)) for kind, lanes in _matches(_VECTOR, words))
-        types = {"scalars": {kind for (kind,) in _matches(_SCALAR, words)}, "vectors": vectors}
+        types: dict[str, Any] = {"scalars": {kind for (kind,) in _matches(_SCALAR, words)}, "vectors": vectors}
         within = "cmr_within" in words
+        types["pragma"] = _NO_CONTRACTION if any(map(_EXACT.fullmatch, words)) else ""
         macros = f"vendor/{'clang' if 'clang' in vocabularies(vendor) else 'portable'}.cl.mako"
         prelude = _render("prelude.cl.mako", {**context, **types, "macros": macros, "within": within})
         return _tidy(prelude + helpers + body)
+
+
+def may_contract(source: str) -> bool:
+    """Whether a kernel's compiler may fuse products with sums."""
+    return _NO_CONTRACTION not in source
 
 
 def _render(uri: str, context: Mapping[str, Any]) -> str:

@@ -2,8 +2,10 @@
 ##   narrow  indices are int, else long      cpu  the device is a processor: vectors may lie anywhere, caches may be steered
 ##   streaming  outputs start where a whole vector may be stored past the caches
 ##   macros  the template of the compiler's macros      within  the kernel calls cmr_within
+##   pragma  empty, or that products and sums are not to be fused
 ##   halved  the driver's library takes vectors of 256 bits at most
 /* ${name} */
+${pragma}
 % if any(scalar == "half" for scalar in scalars):
 #pragma OPENCL EXTENSION cl_khr_fp16 : enable
 % endif

@@ -23,6 +23,8 @@ from clmapreduce.arrays import (
 from clmapreduce.device.array import DeviceArray
 from clmapreduce.device.context import Context, Device, devices, select_device, use
 from clmapreduce.device.convert import array
+from clmapreduce.dtypes import DD as dd
+from clmapreduce.dtypes import DF as df
 from clmapreduce.errors import (
     ArgumentError,
     BuildError,
@@ -38,6 +40,7 @@ from clmapreduce.errors import (
     ShapeError,
     StorageError,
 )
+from clmapreduce.extended.convert import exact, extended
 from clmapreduce.formula.guard import guard
 from clmapreduce.formula.node import index
 from clmapreduce.formula.source import c_source
@@ -114,9 +117,13 @@ __all__ = [
     "c_source",
     "cluster",
     "concatenate",
+    "dd",
     "devices",
+    "df",
     "empty",
     "empty_like",
+    "exact",
+    "extended",
     "full",
     "full_like",
     "fuse",

@@ -35,6 +35,11 @@ FLOAT64 = np.dtype(np.float64)
 COMPLEX64 = np.dtype(np.complex64)
 COMPLEX128 = np.dtype(np.complex128)
 
+DD = np.dtype([("hi", np.float64), ("lo", np.float64)])
+"""A number in two float64, of which it is the sum: 106 bits, with float64's range. `hi` is the sum rounded."""
+DF = np.dtype([("hi", np.float32), ("lo", np.float32)])
+"""The same in two float32: 48 bits, with float32's range."""
+
 _C_NAMES = {  # by kind and bytes: the same type code means 32 bits on Windows and 64 on Linux
     "b1": "uchar", "i1": "char", "u1": "uchar", "i2": "short", "u2": "ushort", "i4": "int", "u4": "uint",
     "i8": "long", "u8": "ulong", "f2": "half", "f4": "float", "f8": "double", "c8": "float2", "c16": "double2",
@@ -67,6 +72,16 @@ def is_float(dtype: DType) -> bool:
     return dtype.kind == "f" or is_bfloat16(dtype)
 
 
+def is_extended(dtype: DType) -> bool:
+    """Whether it is a number in several floats: `DD` or `DF`, by its fields."""
+    return dtype.names == DD.names and dtype in (DD, DF)
+
+
+def word_of(dtype: DType) -> DType:
+    """The float that an extended number consists of; others are their own."""
+    return dtype[0] if is_extended(dtype) else dtype
+
+
 def is_integer(dtype: DType) -> bool:
     return dtype.kind in "iu"
 
@@ -92,6 +107,12 @@ def scalar_of(dtype: Any) -> DType:
     if supported.names is not None:
         raise DTypeError(f"{supported} has fields; convert to a plain number, such as float32")
     return supported
+
+
+def number_of(dtype: Any) -> DType:
+    """As `scalar_of`, extended numbers as well."""
+    number = dtype_of(dtype)
+    return number if is_extended(number) else scalar_of(number)
 
 
 def check_stored(dtype: DType, what: str) -> DType:

@@ -13,7 +13,7 @@ from typing import Any, TypeAlias
 
 from clmapreduce.domain.launch_table import LaunchTable
 from clmapreduce.domain.line import Window
-from clmapreduce.dtypes import DType, Leaf
+from clmapreduce.dtypes import DType, Leaf, word_of
 from clmapreduce.formula.content import HasContent
 from clmapreduce.formula.formula import Formula, Input
 from clmapreduce.formula.node import Node
@@ -243,4 +243,4 @@ class Layout:
     def widest(self) -> int:
         """Bytes of the widest number computed with or stored."""
         tail = self.tail.formula.widest if self.tail is not None else 1
-        return max([self.formula.widest, tail, *(dtype.itemsize for dtype in self.outputs)])
+        return max([self.formula.widest, tail, *(word_of(dtype).itemsize for dtype in self.outputs)])

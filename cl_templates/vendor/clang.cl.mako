@@ -43,6 +43,8 @@ INLINE ${T} cmr_${name}_${T}(${T} ${first}, ${T} ${second}) {
 <%def name="lanes_up8(T)">${_picked(T, "lanes_up8", "v", "fill", portable.module.picks_up(T, 8))}</%def>
 <%def name="evens(T)">${_picked(T, "evens", "a", "b", portable.module.picks_alternate(T, 0))}</%def>
 <%def name="odds(T)">${_picked(T, "odds", "a", "b", portable.module.picks_alternate(T, 1))}</%def>
+<%def name="turns_low(T)">${_picked(T, "turns_low", "a", "b", portable.module.picks_in_turn(T, 0))}</%def>
+<%def name="turns_high(T)">${_picked(T, "turns_high", "a", "b", portable.module.picks_in_turn(T, portable.module.split(T)[1] // 2))}</%def>
 ## Worth it where a loop does more than the hardware's own asking looks beyond; a plain sum loses by it.
 <%def name="ahead(T)">
 INLINE void cmr_ahead_${T}(__global const ${T} *p) {

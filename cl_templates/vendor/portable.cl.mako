@@ -22,6 +22,11 @@ def picks_alternate(T, start):
     """Every other lane of two vectors."""
     return list(range(start, 2 * split(T)[1], 2))
 
+def picks_in_turn(T, start):
+    """Lanes of two vectors in turn, from one on."""
+    lanes = split(T)[1]
+    return [lane for each in range(start, start + lanes // 2) for lane in (each, lanes + each)]
+
 def picked(T, first, second, picks):
     """A vector of some lanes of two vectors."""
     lanes, hexes = split(T)[1], "0123456789abcdef"
@@ -219,6 +224,22 @@ INLINE ${T} cmr_sqrt_fast_${T}(${T} x) { return (${T})(cmr_sqrt_fast_${half}(x.l
 INLINE ${T} cmr_sqrt_fast_${T}(${T} x) { return sqrt(x); }
 % endif
 </%def>
+## What rounding lost of a sum s = a + b (Knuth's six operations, with the sum itself), and of a product p = a * b. Exact where nothing overflows, and
+## of the product where it is not below the normal numbers. A kernel that calls one of them is compiled without contraction, all of it.
+<%def name="sum_error(T)">
+INLINE ${T} cmr_sum_error_${T}(${T} a, ${T} b, ${T} s) { const ${T} v = s - a; return (a - (s - v)) + (b - v); }
+</%def>
+<%def name="product_error(T)">
+<%
+S, lanes = split(T)
+half = S + (str(lanes // 2) if lanes > 2 else "")
+%>
+% if lanes * (8 if S == "double" else 4) > 32:
+INLINE ${T} cmr_product_error_${T}(${T} a, ${T} b, ${T} p) { return (${T})(cmr_product_error_${half}(a.lo, b.lo, p.lo), cmr_product_error_${half}(a.hi, b.hi, p.hi)); }
+% else:
+INLINE ${T} cmr_product_error_${T}(${T} a, ${T} b, ${T} p) { return fma(a, b, -p); }
+% endif
+</%def>
 ## |x|; what drivers have for half differs.
 <%def name="abs(T)">
 <%
@@ -307,6 +328,22 @@ INLINE ${T} cmr_${name}_${T}(${T} a, ${T} b) { return ${picked(T, "a", "b", pick
 </%def>
 <%def name="evens(T)">${_alternate(T, "evens", 0)}</%def>
 <%def name="odds(T)">${_alternate(T, "odds", 1)}</%def>
+## The lanes of two vectors in turn: of their lower halves, or of their upper ones. What evens and odds undo.
+<%def name="_in_turn(T, name, start)">
+INLINE ${T} cmr_${name}_${T}(${T} a, ${T} b) { return ${picked(T, "a", "b", picks_in_turn(T, start))}; }
+</%def>
+<%def name="turns_low(T)">${_in_turn(T, "turns_low", 0)}</%def>
+<%def name="turns_high(T)">${_in_turn(T, "turns_high", split(T)[1] // 2)}</%def>
+## Two vectors stored as such turns, from a multiple of their size on where vectors may not lie anywhere or go past the caches.
+<%def name="_put_turns(T, name, how)">
+<% S, lanes = split(T) %>
+INLINE void cmr_${name}_${T}(__global ${S} *p, ${T} a, ${T} b) {
+    ${how}(${T}, p, cmr_turns_low_${T}(a, b));
+    ${how}(${T}, p + ${lanes}, cmr_turns_high_${T}(a, b));
+}
+</%def>
+<%def name="store_turns(T)">${_put_turns(T, "store_turns", "CMR_STORE")}</%def>
+<%def name="stream_turns(T)">${_put_turns(T, "stream_turns", "CMR_STREAM")}</%def>
 ## Whether places lie side by side.
 <%def name="along(T)">
 <% S, lanes = split(T) %>

@@ -26,6 +26,7 @@ from clmapreduce.dtypes import (
     check_constant,
     holds,
     refuse_bfloat16,
+    word_of,
 )
 from clmapreduce.errors import DeviceError, ShapeError
 from clmapreduce.formula.formula import Access, Input, symbol
@@ -163,7 +164,7 @@ def gather(
         shape = _shape(shapes, length)
     elif _shape([*shapes, shape], length) != shape:
         raise ShapeError(f"an array of shape {_shape(shapes, length)} has no room in shape {shape}")
-    inexact = [a.dtype for a in arrays if a.dtype.names is None and a.dtype.kind in "fc"]
+    inexact = _inexact(arrays)
     inputs = tuple(_input(v, shape, inexact, home) for v in all_values)
     return Arguments(home, inputs, shape, bool(homes))
 
@@ -190,10 +191,15 @@ def gather_rows(values: Sequence[Any], context: Context | None, length: int | No
         batch = np.broadcast_shapes(*(v.shape[:-1] for v in arrays))
     except ValueError:
         raise ShapeError(f"the batch axes, all but the last, do not broadcast: {shapes}") from None
-    inexact = [v.dtype for v in all_values if isinstance(v, ARRAYS) and v.dtype.names is None]
-    inexact = [dtype for dtype in inexact if dtype.kind in "fc"]
+    inexact = _inexact([v for v in all_values if isinstance(v, ARRAYS)])
     inputs = tuple(_input_of_rows(v, (*batch, line), inexact, home) for v in all_values)
     return Arguments(home, inputs, (*batch, line), bool(homes), batch)
+
+
+def _inexact(arrays: Sequence[Any]) -> list[DType]:
+    """The dtypes of floats that plain numbers meet."""
+    dtypes = [word_of(a.dtype) for a in arrays]
+    return [dtype for dtype in dtypes if dtype.names is None and dtype.kind in "fc"]
 
 
 def _input_of_rows(value: Any, shape: Shape, inexact: list[DType], home: Context) -> Argument:

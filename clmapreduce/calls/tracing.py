@@ -52,7 +52,9 @@ def check_device(dtypes: Sequence[DType], context: Context) -> None:
     device = context.device
     for dtype in dtypes:
         if dtype in (np.dtype(np.float64), np.dtype(np.complex128)) and not device.fp64:
-            raise DTypeError(f"{device.name} has no float64, which {dtype} needs; use float32 or complex64")
+            raise DTypeError(
+                f"{device.name} has no float64, which {dtype} and cm.dd need; use float32, complex64 or cm.df"
+            )
         if dtype == np.dtype(np.float16) and not device.fp16:
             raise DTypeError(f"{device.name} has no float16 arithmetic; convert with x.astype('float32')")
 

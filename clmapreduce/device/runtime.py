@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 import hostsched
-from cl_templates import RenderError, render
+from cl_templates import RenderError, may_contract, render
 from clmapreduce.domain.launch_table import LaunchTable
 from clmapreduce.errors import (
     ArgumentError,
@@ -28,7 +28,9 @@ from clmapreduce.formula.source import SOURCE_MARK
 from clmapreduce.plan import Facts, KernelSpec, Plan, Stage
 from hostsched.compiler import disk_cache
 
-BUILD_OPTIONS = ("-cl-mad-enable", "-w")  # -w: PoCL counts warnings on stderr
+BUILD_OPTIONS = ("-w",)  # PoCL counts warnings on stderr
+CONTRACTING = ("-cl-mad-enable",)
+"""Options of kernels in which products and sums may be fused."""
 
 
 class _Translated:
@@ -283,6 +285,8 @@ def _build_kernel(spec: KernelSpec, queue: hostsched.Queue, kernels: MutableMapp
     kernel = kernels.get(spec)
     if kernel is None:
         with translated():
-            program = hostsched.build(queue, source_of(spec), (*BUILD_OPTIONS, *spec.options), dump_name=spec.kernel)
+            source = source_of(spec)
+            options = (*(CONTRACTING if may_contract(source) else ()), *BUILD_OPTIONS, *spec.options)
+            program = hostsched.build(queue, source, options, dump_name=spec.kernel)
             kernel = kernels[spec] = Built(program.kernel(spec.kernel))
     return kernel

@@ -9,16 +9,28 @@ from private memory.
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterable
+from collections.abc import Container, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from enum import Enum
 
 import numpy as np
 
-from clmapreduce.dtypes import BOOL, DType, Leaf, broadcast_text, c_name, check_supported, is_complex, leaves, record
+from clmapreduce.dtypes import (
+    BOOL,
+    DType,
+    Leaf,
+    broadcast_text,
+    c_name,
+    check_supported,
+    is_complex,
+    is_extended,
+    leaves,
+    record,
+    word_of,
+)
 from clmapreduce.formula.content import HasContent
 from clmapreduce.formula.emit import Text
-from clmapreduce.formula.node import Apply, Index, Node, Record, Symbol, Value, components, postorder, rebuild
+from clmapreduce.formula.node import Apply, Extended, Index, Node, Record, Symbol, Value, components, postorder, rebuild
 
 
 class Access(Enum):
@@ -82,6 +94,11 @@ class Input:
     together: bool = False
 
     @property
+    def in_words(self) -> bool:
+        """Whether its elements are extended numbers that several lanes may read: side by side, or one for all."""
+        return is_extended(self.dtype) and not self.shifted and self.access in (Access.VECTOR, Access.SINGLE)
+
+    @property
     def limited(self) -> bool:
         """Whether it is read at places that memory holds. Kernels then take the last place there is."""
         return bool(self.through) or self.placed
@@ -128,8 +145,8 @@ class Formula(HasContent):
     @property
     def vectorisable(self) -> bool:
         """Whether the formula has a form of several lanes: no complex numbers, no records."""
-        parts = [i.dtype for i in self.inputs] + [node.dtype for node in self.nodes]
-        records = any(isinstance(value, Record) for value in self.outputs)
+        parts = [i.dtype for i in self.inputs if not i.in_words] + [node.dtype for node in self.nodes]
+        records = any(isinstance(value, Record) and not isinstance(value, Extended) for value in self.outputs)
         return not records and all(d.names is None and not is_complex(d) for d in parts)
 
     @property
@@ -230,7 +247,7 @@ def _element(operand: Input, leaf: Leaf, at: Place, lanes: int) -> str:
         case Access.ARGUMENT:
             return broadcast_text(operand.dtype, operand.name, lanes)
         case Access.SINGLE:
-            return broadcast_text(operand.dtype, _one(operand, leaf, "0"), lanes)
+            return broadcast_text(leaves(operand.dtype)[leaf][0], _one(operand, leaf, "0"), lanes)
         case Access.LINE if across:
             return broadcast_text(operand.dtype, _one(operand, leaf, f"({at.index})"), lanes)
         case Access.LINE:
@@ -260,6 +277,8 @@ def _element(operand: Input, leaf: Leaf, at: Place, lanes: int) -> str:
             each = [f"({at.element} + {lane} * {at.pitch})" for lane in range(lanes)]
         case Access.VECTOR if lanes > 1 and operand.shifted:
             return _load_anywhere(operand, at.element, lanes)
+        case Access.VECTOR if lanes > 1 and operand.in_words:
+            return _words(operand, leaf, at.element, lanes)
         case Access.VECTOR if lanes > 1:
             return f"CMR_LOAD({c_name(operand.dtype, lanes)}, {operand.name} + {at.element})"
         case Access.PRIVATE if lanes > 1:
@@ -304,6 +323,21 @@ def field_text(base: str, at: str, itemsize: int, part: DType, offset: int, cons
     """C lvalue of a record's field in a byte buffer: element `at`, `offset` bytes in."""
     qualifier = "const " if const else ""
     return f"(*(__global {qualifier}{c_name(part)} *)({base} + (size_t)({at}) * {itemsize} + {offset}))"
+
+
+def words_stored(name: str, dtype: DType, texts: Mapping[Leaf, str], at: str, lanes: int, past_caches: bool) -> str:
+    """C text that stores some extended numbers side by side in the array `name`, given as the texts of their words."""
+    word = c_name(word_of(dtype))
+    how, words = "stream" if past_caches else "store", ", ".join(texts[leaf] for leaf in leaves(dtype))
+    return f"cmr_{how}_turns_{word}{lanes}((__global {word} *){name} + 2 * (size_t)({at}), {words});"
+
+
+def _words(operand: Input, leaf: Leaf, at: str, lanes: int) -> str:
+    """One word of some extended numbers side by side: every other float of two vectors."""
+    word = word_of(operand.dtype)
+    kind, which = c_name(word, lanes), ("evens", "odds")[leaves(operand.dtype)[leaf][1] // word.itemsize]
+    first = f"(__global const {c_name(word)} *){operand.name} + 2 * (size_t)({at})"
+    return f"cmr_{which}_{kind}(CMR_LOAD({kind}, {first}), CMR_LOAD({kind}, {first} + {lanes}))"
 
 
 def _in_columns(operand: Input, leaf: Leaf, at: Place, lanes: int) -> str:

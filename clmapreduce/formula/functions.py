@@ -29,14 +29,15 @@ from clmapreduce.dtypes import (
     DType,
     floating,
     is_complex,
+    is_extended,
     is_float,
     is_integer,
     promote,
 )
 from clmapreduce.errors import DTypeError, FormulaError
 from clmapreduce.formula.array import elementwise, is_array
-from clmapreduce.formula.node import Apply, Literal, Node, Number, Operand
-from clmapreduce.formula.registry import BUILDERS, FUNCTIONS, Function, Spelling
+from clmapreduce.formula.node import Apply, Extended, Literal, Node, Number, Operand
+from clmapreduce.formula.registry import BUILDERS, EXTENDED, FUNCTIONS, Function, Spelling
 from clmapreduce.formula.types import (
     Types,
     arithmetic,
@@ -73,6 +74,9 @@ def apply(name: str, *operands: Operand) -> Node:
     if any(map(is_array, operands)):
         array: Node = elementwise(lambda *parts: apply(name, *parts), *operands)
         return array
+    if any(isinstance(operand, Extended) for operand in operands):
+        number: Node = _of_extended(name)(*operands)
+        return number
     for operand in operands:
         if isinstance(operand, np.ndarray) and operand.ndim:
             raise FormulaError(
@@ -86,7 +90,7 @@ def apply(name: str, *operands: Operand) -> Node:
         if operands[1] < 0 and is_integer(promote(*kinds)):
             raise DTypeError(f"an integer to the power {operands[1]} is no integer; cast it to a floating dtype first")
         if _is_small(operands[1]):
-            return _repeated_product(operands[0], operands[1])
+            return repeated_product(operands[0], operands[1])
     operand_dtypes, result = function.types(*kinds)
     weak = None
     if not any(isinstance(kind, np.dtype) for kind in kinds):
@@ -104,6 +108,12 @@ def apply(name: str, *operands: Operand) -> Node:
     return Apply(function, _without_signs(args) if name == "multiply" else args, result, weak)
 
 
+def _of_extended(name: str) -> Callable[..., Any]:
+    if name not in EXTENDED:
+        raise DTypeError(f"{name} is not offered for extended numbers; convert with x.astype('float64') first")
+    return EXTENDED[name]
+
+
 def _without_signs(factors: tuple[Node, ...]) -> tuple[Node, ...]:
     """The factors of |x|·|x| as those of x·x, which is the same number. Intel's compiler crashes on the first in some
     loops.
@@ -115,7 +125,7 @@ def _without_signs(factors: tuple[Node, ...]) -> tuple[Node, ...]:
 
 def is_traced(operand: Any) -> bool:
     """Whether it is a node or an array that holds nodes."""
-    return any(isinstance(part, Node) for part in (operand.flat if is_array(operand) else [operand]))
+    return any(isinstance(part, (Node, Extended)) for part in (operand.flat if is_array(operand) else [operand]))
 
 
 def _kind(operand: Operand) -> Any:
@@ -140,7 +150,7 @@ def _is_small(exponent: object) -> bool:
     return isinstance(exponent, int) and not isinstance(exponent, bool) and 1 <= exponent <= 64
 
 
-def _repeated_product(base: Node, exponent: Any) -> Node:
+def repeated_product(base: Node, exponent: Any) -> Node:
     """base ** exponent by squaring: exact for integers, no library call for floats, defined for complex numbers."""
     if base.dtype == BOOL:
         base = cast(base, promote(BOOL, exponent))
@@ -157,7 +167,7 @@ def _repeated_product(base: Node, exponent: Any) -> Node:
 
 def as_node(operand: Operand, dtype: DType | None = None) -> Node:
     """A node for a number (in `dtype`, else its own); nodes pass through."""
-    if isinstance(operand, Node):
+    if isinstance(operand, (Node, Extended)):
         return operand
     return Literal(operand, dtype if dtype is not None else promote(np.asarray(operand).dtype))
 
@@ -175,6 +185,9 @@ def cast(node: Node, dtype: DType) -> Node:
     """`node` converted to `dtype`; the same node when nothing changes. Complex to real is refused, to bool is not."""
     if node.dtype == dtype:
         return node
+    if isinstance(node, Extended) or is_extended(dtype):
+        converted: Node = _of_extended("cast")(node, dtype)
+        return converted
     if is_complex(node.dtype) and not is_complex(dtype) and dtype != BOOL:
         raise DTypeError(f"a {node.dtype} value cannot become {dtype} without losing its imaginary part; use .real")
     if isinstance(node, Literal) and not isinstance(node.value, np.generic):

@@ -12,7 +12,7 @@ from typing import Any, NoReturn, TypeAlias, Union, cast
 import numpy as np
 
 from clmapreduce.checks import quoted
-from clmapreduce.dtypes import INT64, DType, Leaf, check_constant, scalar_of
+from clmapreduce.dtypes import INT64, DType, Leaf, check_constant, is_extended, number_of
 from clmapreduce.errors import FormulaError
 from clmapreduce.formula.array import NodeArray
 from clmapreduce.formula.registry import BUILDERS, Function
@@ -22,26 +22,16 @@ Number: TypeAlias = Union[bool, int, float, complex, "np.generic[Any]"]
 Operand: TypeAlias = "Node | Number"
 
 
-def _apply(name: str, *operands: Operand) -> Node:
+def _apply(name: str, *operands: Any) -> Node:
     node: Node = BUILDERS[name](*operands)
     return node
 
 
-class Node:
-    """One typed scalar of a formula. `dtype` is a scalar NumPy dtype.
+class Arithmetic:
+    """The operators of numbers, each a call of the elementwise function of that name."""
 
-    `weak`: None, or for what comes from plain Python numbers alone a number of their Python type; it takes the dtype of
-    what it meets, as such numbers do in NumPy. `varies`: whether it may differ from index to index.
-    """
-
-    __slots__ = ("dtype", "varies", "weak")
+    __slots__ = ()
     __array_ufunc__ = None  # numpy_scalar + node must reach __radd__
-    __hash__ = object.__hash__
-
-    def __init__(self, dtype: DType, weak: Number | None = None, varies: bool = False) -> None:
-        self.dtype = dtype
-        self.weak = weak
-        self.varies = varies
 
     def __add__(self, other: Operand) -> Node:
         return _apply("add", self, other)
@@ -88,7 +78,7 @@ class Node:
     def __neg__(self) -> Node:
         return _apply("negative", self)
 
-    def __pos__(self) -> Node:
+    def __pos__(self) -> Any:
         return self
 
     def __abs__(self) -> Node:
@@ -140,10 +130,31 @@ class Node:
         return _apply("greater_equal", self, other)
 
     def __eq__(self, other: object) -> Node:  # type: ignore[override]  # a comparison is a formula, as in NumPy
-        return _apply("equal", self, other)  # type: ignore[arg-type]
+        return _apply("equal", self, other)
 
     def __ne__(self, other: object) -> Node:  # type: ignore[override]
-        return _apply("not_equal", self, other)  # type: ignore[arg-type]
+        return _apply("not_equal", self, other)
+
+    def astype(self, dtype: Any) -> Node:
+        """This value converted to the dtype of a number."""
+        node: Node = BUILDERS["cast"](self, number_of(dtype))
+        return node
+
+
+class Node(Arithmetic):
+    """One typed scalar of a formula. `dtype` is a scalar NumPy dtype.
+
+    `weak`: None, or for what comes from plain Python numbers alone a number of their Python type; it takes the dtype of
+    what it meets, as such numbers do in NumPy. `varies`: whether it may differ from index to index.
+    """
+
+    __slots__ = ("dtype", "varies", "weak")
+    __hash__ = object.__hash__
+
+    def __init__(self, dtype: DType, weak: Number | None = None, varies: bool = False) -> None:
+        self.dtype = dtype
+        self.weak = weak
+        self.varies = varies
 
     def __bool__(self) -> bool:
         raise FormulaError(
@@ -167,11 +178,6 @@ class Node:
 
     def __format__(self, spec: str) -> str:
         return repr(self) if not spec else self._no_number()
-
-    def astype(self, dtype: Any) -> Node:
-        """This value converted to a scalar dtype."""
-        node: Node = BUILDERS["cast"](self, scalar_of(dtype))
-        return node
 
     @property
     def real(self) -> Node:
@@ -252,6 +258,20 @@ class Record(dict[str, Node]):
         return {name: part.shape if isinstance(part, np.ndarray) else () for name, part in self.items()}
 
 
+class Extended(Arithmetic, Record):  # type: ignore[misc]  # its operators are not those of a dict
+    """A number in several floats, of which it is the sum: a record of them, with arithmetic."""
+
+    __slots__ = ()
+
+    @property
+    def dtype(self) -> DType:
+        """The structured dtype of its parts."""
+        return _packed(self)
+
+    def __bool__(self) -> bool:
+        raise FormulaError("a traced value has no truth value; use cm.where(condition, a, b) and the operators & | ~")
+
+
 Value: TypeAlias = "Node | Record"
 
 
@@ -278,7 +298,13 @@ def rebuild(parts: Mapping[Leaf, Node]) -> Value:
             fields.setdefault(leaf[0], {})[leaf[1]] = node
         else:
             fields[leaf] = node
-    return Record({name: _array(part) if isinstance(part, dict) else part for name, part in fields.items()})
+    record = Record({name: _array(part) if isinstance(part, dict) else part for name, part in fields.items()})
+    numbers = all(isinstance(part, Node) for part in record.values())
+    return Extended(record) if numbers and is_extended(_packed(record)) else record
+
+
+def _packed(record: Record) -> DType:
+    return np.dtype([(name, part.dtype) for name, part in record.items()])
 
 
 def _array(elements: Mapping[tuple[int, ...], Node]) -> Any:

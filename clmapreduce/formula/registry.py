@@ -36,3 +36,6 @@ BUILDERS: dict[str, Callable[..., Any]] = {}
 
 "cast" takes an operand and a dtype.
 """
+
+EXTENDED: dict[str, Callable[..., Any]] = {}
+"""The same for operands of which one is an `Extended`; "cast" here too. What has no entry is not offered for them."""

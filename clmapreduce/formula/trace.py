@@ -14,7 +14,7 @@ from clmapreduce.dtypes import Leaf, check_elements
 from clmapreduce.errors import FormulaError
 from clmapreduce.formula.formula import Formula, Input
 from clmapreduce.formula.functions import alike, as_node
-from clmapreduce.formula.node import Node, Value, rebuild
+from clmapreduce.formula.node import Extended, Node, Value, rebuild
 
 
 def trace(function: Callable[..., Any], inputs: Sequence[Input], what: str) -> Formula:
@@ -88,6 +88,8 @@ def as_value(output: Any, what: str) -> Value:
     """A traced result as a node or a record of nodes; numbers become constants. A field may be an array: nodes and
     numbers in a NumPy array, or in lists.
     """
+    if isinstance(output, Extended):
+        return output
     if isinstance(output, dict):
         if not output or not all(isinstance(name, str) and name for name in output):
             raise FormulaError(f"{what} returned a dict with the keys {list(output)}; name each field by a text")

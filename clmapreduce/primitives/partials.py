@@ -21,13 +21,13 @@ from clmapreduce.device.array import DeviceArray, NumpyArray
 from clmapreduce.device.context import Context
 from clmapreduce.device.convert import array
 from clmapreduce.device.runtime import Executable
-from clmapreduce.dtypes import INT64
+from clmapreduce.dtypes import INT64, number_of
 from clmapreduce.errors import DTypeError, ModeError, ShapeError
 from clmapreduce.formula.formula import Access
 from clmapreduce.planning.lines import PartialsRequest, PrefixRequest
 from clmapreduce.planning.mode import choose_mode
 from clmapreduce.primitives.base import Primitive
-from clmapreduce.primitives.reduce import operand
+from clmapreduce.primitives.reduce import in_dtype, operand
 from clmapreduce.program.build import partials_step
 from clmapreduce.program.tracing import is_traced
 from clmapreduce.reductions import Bound, ReductionOp, spelled
@@ -53,17 +53,19 @@ class Partials(Primitive):
     @followed
     def __call__(
         self, *values: Any, mode: str = "auto", context: Context | None = None, wait_for: Sequence[Any] = (),
-        tiles: int | None = None, progress: Any = None,
+        tiles: int | None = None, dtype: Any = None, progress: Any = None,
     ) -> KeptPartials:  # fmt: skip
         """The partials of a vector of values (L,); they stay on the device.
 
-        Raises ShapeError for more than one dimension.
+        dtype: to which values are converted first, such as `cm.dd`. Raises ShapeError for more than one dimension.
         """
         options = Options(mode, context, wait_for, None, tiles)
+        number = None if dtype is None else number_of(dtype)
         if is_traced(values):
             options.refuse_inside(repr(self), progress=progress)
-            return partials_step(self._operand.op, identity(*values), repr(self))  # type: ignore[return-value]
-        partials: KeptPartials = self._run(values, options)[0]
+            value = in_dtype(identity(*values), number, repr(self))
+            return partials_step(self._operand.op, value, repr(self))  # type: ignore[return-value]
+        partials: KeptPartials = self._run(values, options, dtype=number)[0]
         return partials
 
     def _prepare(self, values: Sequence[Any], options: Options, **more: Any) -> Prepared | list[Any]:
@@ -71,7 +73,7 @@ class Partials(Primitive):
         context = arguments.context
         if len(arguments.shape) != 1:
             raise ShapeError(f"partials are kept over one dimension, the input has shape {arguments.shape}")
-        formula, bound = self._operand.bind(arguments)
+        formula, bound = self._operand.bind(arguments, dtype=more.get("dtype"))
         mode = choose_mode(options.mode, context.facts)
         box = options.box("upsweep", mode, context)
         shapes = [((arguments.length + 1,), bound.layout)]

@@ -23,11 +23,12 @@ from clmapreduce.device.array import DeviceArray, write
 from clmapreduce.device.context import Context
 from clmapreduce.device.convert import array
 from clmapreduce.device.runtime import Executable
-from clmapreduce.dtypes import DType
+from clmapreduce.dtypes import DType, number_of
 from clmapreduce.errors import DTypeError, ShapeError
 from clmapreduce.formula.formula import Formula, value_dtype
 from clmapreduce.formula.functions import cast
-from clmapreduce.formula.node import Record
+from clmapreduce.formula.node import Extended, Record, Value
+from clmapreduce.formula.trace import as_value
 from clmapreduce.planning.lines import ReduceRequest
 from clmapreduce.planning.mode import choose_mode
 from clmapreduce.primitives.base import Primitive
@@ -50,18 +51,23 @@ class Operand:
         self._traced = Traced(identity, f"the operand of {op.name}")
         self._bound: dict[Any, tuple[Formula, Bound]] = {}
 
-    def bind(self, arguments: Arguments, accumulate: str = "auto") -> tuple[Formula, Bound]:
-        """(formula, bound operator) for these arguments; the formula gives values of the operator's dtype.
+    def bind(
+        self, arguments: Arguments, accumulate: str = "auto", dtype: DType | None = None
+    ) -> tuple[Formula, Bound]:
+        """(formula, bound operator) for these arguments; the formula gives values of the operator's dtype. dtype: to
+        which values are converted first.
 
         Raises as the API page says.
         """
         context = arguments.context
-        key = (arguments.signature, accumulate, context.facts.fp64, context.device.fp16)
+        key = (arguments.signature, accumulate, dtype, context.facts.fp64, context.device.fp16)
         entry = self._bound.get(key)
         if entry is None:
             formula = self._traced.formula(arguments.signature, context)
             if len(formula.outputs) != 1:
                 raise ShapeError(f"{self.op.name} reduces one value per index, {len(formula.outputs)} are given")
+            if dtype is not None:
+                formula = Formula(formula.inputs, (converted(formula.outputs[0], dtype),))
             bound = self.op.bind(value_dtype(formula.outputs[0]), accumulate, context.facts.fp64)  # type: ignore[arg-type]
             entry = (fitted(formula, bound), bound)
             check_device((*entry[0].dtypes, *(c.dtype for c in bound.components)), context)
@@ -69,6 +75,18 @@ class Operand:
         formula, bound = entry
         check_numbers(formula, arguments)
         return formula, bound
+
+
+def in_dtype(value: Any, dtype: DType | None, name: str) -> Any:
+    """A traced value in the dtype of a number, where one is named."""
+    return value if dtype is None else converted(as_value(value, name), dtype)
+
+
+def converted(value: Value, dtype: DType) -> Value:
+    """A value in the dtype of a number. Raises DTypeError for a record that is none."""
+    if isinstance(value, Record) and not isinstance(value, Extended):
+        raise DTypeError(f"dtype={dtype}: records are no numbers; convert their fields by a map in front")
+    return cast(value, dtype)  # type: ignore[arg-type]  # an extended number converts as a node does
 
 
 def fitted(formula: Formula, bound: Bound) -> Formula:
@@ -114,7 +132,7 @@ class Reduce(Primitive):
     def __call__(
         self, *values: Any, mode: str = "auto", context: Context | None = None, wait_for: Sequence[Any] = (),
         out: Any = None, tiles: int | None = None, accumulate: Accumulate = "auto", finish: str = "auto",
-        progress: Any = None,
+        dtype: Any = None, progress: Any = None,
     ) -> Any:  # fmt: skip
         """The reduction of all values, a 0-d result.
 
@@ -122,13 +140,14 @@ class Reduce(Primitive):
         (argmin, argmax) raises ShapeError. Small integers and bools accumulate in 64 bits; NaN propagates as in NumPy.
         accumulate: "double" (float64), "compensated" (TwoSum), "fast" (the values' own dtype); "auto" is the best the
         device has. finish: where the last level runs, "device" or "host"; "auto" is the device: one more launch costs
-        less than a copy and NumPy.
+        less than a copy and NumPy. dtype: to which values are converted before they are combined, such as `cm.dd`.
         """
         options = Options(mode, context, wait_for, out, tiles)
+        number = None if dtype is None else number_of(dtype)
         if is_traced(values):
             options.refuse_inside(repr(self), accumulate=accumulate, finish=finish, progress=progress)
-            return reduced(self.op, identity(*values), repr(self))
-        return self._run(values, options, accumulate=accumulate, finish=finish)[0]
+            return reduced(self.op, in_dtype(identity(*values), number, repr(self)), repr(self))
+        return self._run(values, options, accumulate=accumulate, finish=finish, dtype=number)[0]
 
     def _prepare(self, values: Sequence[Any], options: Options, **more: Any) -> Prepared | list[Any]:
         accumulate, finish = more.get("accumulate", "auto"), more.get("finish", "auto")
@@ -136,7 +155,7 @@ class Reduce(Primitive):
         choice(finish, "finish", FINISH)
         arguments = gather(values, options.context)
         context = arguments.context
-        formula, bound = self._operand.bind(arguments, accumulate)
+        formula, bound = self._operand.bind(arguments, accumulate, more.get("dtype"))
         if accumulate == "double" and not context.facts.fp64:
             raise DTypeError(f"accumulate='double': {context.device.name} has no float64; use 'compensated'")
         outputs = [((), bound.result)]

@@ -15,11 +15,12 @@ from clmapreduce.calls.tracing import identity
 from clmapreduce.calls.windows import line_of
 from clmapreduce.checks import switch
 from clmapreduce.device.context import Context
+from clmapreduce.dtypes import number_of
 from clmapreduce.errors import ShapeError
 from clmapreduce.planning.lines import ScanRequest
 from clmapreduce.planning.mode import choose_mode
 from clmapreduce.primitives.base import Primitive
-from clmapreduce.primitives.reduce import operand
+from clmapreduce.primitives.reduce import in_dtype, operand
 from clmapreduce.program.build import scanned
 from clmapreduce.program.tracing import is_traced
 from clmapreduce.reductions import ReductionOp, spelled
@@ -48,19 +49,21 @@ class Scan(Primitive):
     @followed
     def __call__(
         self, *values: Any, mode: str = "auto", context: Context | None = None, wait_for: Sequence[Any] = (),
-        out: Any = None, tiles: int | None = None, progress: Any = None,
+        out: Any = None, tiles: int | None = None, dtype: Any = None, progress: Any = None,
     ) -> Any:  # fmt: skip
         """All prefixes: values (L,) of any dtype the operator takes; returns (L,).
 
         Inside a tile prefixes accumulate in the values' own precision, between tiles in float64 where the device has
-        it. Raises ShapeError for more than one dimension, and for an exclusive scan with an operator that has no
-        identity.
+        it. dtype: to which values are converted first, such as `cm.dd`. Raises ShapeError for more than one dimension,
+        and for an exclusive scan with an operator that has no identity.
         """
         options = Options(mode, context, wait_for, out, tiles)
+        number = None if dtype is None else number_of(dtype)
         if is_traced(values):
             options.refuse_inside(repr(self), progress=progress)
-            return scanned(self._operand.op, identity(*values), self.exclusive, repr(self))
-        return self._run(values, options)[0]
+            value = in_dtype(identity(*values), number, repr(self))
+            return scanned(self._operand.op, value, self.exclusive, repr(self))
+        return self._run(values, options, dtype=number)[0]
 
     def _prepare(self, values: Sequence[Any], options: Options, **more: Any) -> Prepared | list[Any]:
         arguments = gather(values, options.context)
@@ -70,10 +73,11 @@ class Scan(Primitive):
                 f"a scan runs over one dimension, the input has shape {arguments.shape}; "
                 "pass x.reshape(-1) to scan in C order"
             )
-        formula, wide = self._operand.bind(arguments)
+        dtype = more.get("dtype")
+        formula, wide = self._operand.bind(arguments, dtype=dtype)
         if self.exclusive and not wide.has_identity:
             raise ShapeError(f"an exclusive scan starts with the identity, which {self._operand.op.name} does not have")
-        narrow = self._operand.bind(arguments, "fast")[1]
+        narrow = self._operand.bind(arguments, "fast", dtype)[1]
         if [c.name for c in narrow.components] != [c.name for c in wide.components]:
             wide = narrow  # without float64 the wide sum is a double-word, which a scan does not carry
         outputs = [(arguments.shape, wide.result)]

@@ -15,8 +15,9 @@ from clmapreduce.calls.progress import followed
 from clmapreduce.calls.windows import line_of
 from clmapreduce.checks import dtype_of, numpy_array, quoted, whole
 from clmapreduce.device.context import Context
-from clmapreduce.dtypes import DType, check_constant, check_supported
+from clmapreduce.dtypes import DType, check_constant, check_supported, is_extended
 from clmapreduce.errors import DTypeError, ModeError, ShapeError
+from clmapreduce.extended.convert import extended
 from clmapreduce.formula.formula import Formula
 from clmapreduce.formula.functions import cast
 from clmapreduce.formula.node import index
@@ -144,6 +145,8 @@ def based(base: Any, dtype: DType | None) -> Any:
 
     Raises DTypeError when it does not fit.
     """
+    if dtype is not None and is_extended(dtype):
+        return extended(base, dtype)
     if dtype is not None and dtype.names is not None:
         return fields(base, dtype, "the base")
     number = numpy_array(base, "the base")

@@ -7,10 +7,11 @@ from typing import cast as typed
 
 import numpy as np
 
-from clmapreduce.dtypes import BOOL, DType, highest, is_complex, lowest
+from clmapreduce.dtypes import BOOL, DType, highest, is_complex, is_extended, lowest, word_of
 from clmapreduce.formula.functions import apply, cast
 from clmapreduce.formula.node import Node, Record, Value
 from clmapreduce.reductions.base import Accumulate, Bound, Component, ReductionOp
+from clmapreduce.reductions.extended import BoundExtended
 
 
 class BoundExtremum(Bound):
@@ -45,6 +46,9 @@ class Extremum(ReductionOp):
         self.name = name
 
     def bind(self, value: DType, accumulate: Accumulate, fp64: bool) -> Bound:
+        if is_extended(value):
+            word = word_of(value)
+            return BoundExtended(value, self.name, lowest(word) if self.name == "maximum" else highest(word))
         if value.names is not None or is_complex(value):
             raise self.refuse(value, "have no order; reduce abs, .real or one field")
         return BoundExtremum(value, self.name)

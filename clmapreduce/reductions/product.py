@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import cast as typed
 
-from clmapreduce.dtypes import DType
+from clmapreduce.dtypes import DType, is_extended
 from clmapreduce.formula.functions import cast
 from clmapreduce.formula.node import Node, Record, Value
 from clmapreduce.reductions.base import Accumulate, Bound, Component, ReductionOp
+from clmapreduce.reductions.extended import BoundExtended
 from clmapreduce.reductions.sum import sum_types
 
 
@@ -37,6 +38,8 @@ class Product(ReductionOp):
     name = "product"
 
     def bind(self, value: DType, accumulate: Accumulate, fp64: bool) -> Bound:
+        if is_extended(value):
+            return BoundExtended(value, "multiply", 1)
         if value.names is not None:
             raise self.refuse(value, "are records; give cm.Operator a combine that names the fields")
         acc, result = sum_types(value, accumulate, fp64)

@@ -9,10 +9,21 @@ from typing import cast as typed
 
 import numpy as np
 
-from clmapreduce.dtypes import COMPLEX64, COMPLEX128, FLOAT16, FLOAT32, FLOAT64, DType, is_complex, is_float
+from clmapreduce.dtypes import (
+    COMPLEX64,
+    COMPLEX128,
+    FLOAT16,
+    FLOAT32,
+    FLOAT64,
+    DType,
+    is_complex,
+    is_extended,
+    is_float,
+)
 from clmapreduce.formula.functions import apply, cast
 from clmapreduce.formula.node import Apply, Node, Record, Value
 from clmapreduce.reductions.base import Accumulate, Bound, Component, ReductionOp, wide_integer
+from clmapreduce.reductions.extended import BoundExtendedSum
 
 
 def sum_types(value: DType, accumulate: Accumulate, fp64: bool) -> tuple[DType, DType]:
@@ -112,6 +123,8 @@ class Sum(ReductionOp):
     name = "sum"
 
     def bind(self, value: DType, accumulate: Accumulate, fp64: bool) -> Bound:
+        if is_extended(value):
+            return BoundExtendedSum(value)
         if value.names is not None:
             raise self.refuse(value, "are records; give cm.Operator a combine that names the fields")
         acc, result = sum_types(value, accumulate, fp64)

@@ -14,7 +14,7 @@ from clmapreduce.formula.functions import as_node, cast
 from clmapreduce.formula.node import Index, Literal, Node, Record, Value, components, postorder, rebuild
 from clmapreduce.formula.trace import as_value, call, check_arity
 from clmapreduce.reductions.base import Accumulate, Bound, Component, OneByOne, ReductionOp
-from clmapreduce.reductions.laws import check_laws, wide
+from clmapreduce.reductions.laws.check import check_laws, wide
 
 
 class BoundUser(OneByOne):

@@ -39,9 +39,13 @@ TYPES = {
     "sin": "half half16 float float4 float16 double double8", "cos": "float float8", "tan": "float float2 double4",
     "lanes_up1": "float2 float16 char16 long8", "lanes_up2": "float4 uint16", "lanes_up4": "float8",
     "lanes_up8": "float16", "evens": "float2 float16 uchar16 long8", "odds": "float2 float16 uchar16 long8",
+    "turns_low": "float2 float16 double8", "turns_high": "float2 float16 double8",
+    "store_turns": "float2 float16 double8", "stream_turns": "float2 double8",
     "longest": "int4 int8 int16", "flags": "int4 int8 int16",
     "exp2_fast": "float float2 float4 float8 float16 double double2 double4 double8", "exp2_near": "float float4 double", "any": "char16 short8 int int16 long8",
     "difference": "float float16 double double8",
+    "sum_error": "float float16 double double8",
+    "product_error": "float float16 double double8",
     "divide_fast": "float float16 double double8", "sqrt_fast": "float float2 float16 double double8",
     "abs": "half half16 float float2 float16 double double8", "lesser": "char ushort int float float16 double8", "greater_one": "uchar short long float float16 double8",
     "shuffle_down": "char uchar short ushort half int uint float long ulong double float2 double2",
@@ -63,6 +67,7 @@ TYPES = {
 RESULTS = {
     "any": "int", "longest": "int", "flags": "uint", "ballot": "uint", "warp_sync": "void", "along": "int", "gathers": "int", "ahead": "void",
     "end_unless": "void", "bfloat_bits": "ushort", "half_bits": "uint", "half_pair": "uint", "copy_async": "void", "copy_wait": "void", "matrix_put": "void",
+    "store_turns": "void", "stream_turns": "void",
 }  # fmt: skip
 
 

@@ -16,7 +16,7 @@ from clmapreduce.errors import FormulaError
 from clmapreduce.formula.evaluate import evaluate
 from clmapreduce.formula.node import Symbol
 from clmapreduce.reductions import Operator
-from clmapreduce.reductions.samples import plain_samples
+from clmapreduce.reductions.laws.samples import plain_samples
 
 m = cm.math
 INF = float("inf")

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
-from clmapreduce.dtypes import HEX, DType, Leaf, c_name, leaves
-from clmapreduce.formula.formula import Formula, field_text
+from clmapreduce.dtypes import HEX, DType, Leaf, c_name, is_extended, leaves
+from clmapreduce.formula.formula import Formula, field_text, words_stored
 from clmapreduce.formula.guard import condition_of, place_of
 from clmapreduce.formula.node import Value
 from clmapreduce.formula.statements import Statements
@@ -30,6 +30,8 @@ class Places:
 
 def store_text(output: int, dtype: DType, texts: Mapping[Leaf, str], at: str, lanes: int, streaming: bool) -> str:
     """C text that stores one output's parts at an index (the first of `lanes`)."""
+    if is_extended(dtype) and lanes > 1:
+        return words_stored(f"out{output}", dtype, texts, at, lanes, streaming)
     if dtype.fields is not None:
         return "\n".join(
             f"{field_text(f'out{output}', at, dtype.itemsize, *leaves(dtype)[leaf])} = {text};"

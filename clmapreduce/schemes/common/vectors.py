@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from clmapreduce.dtypes import FLOAT16, DType
+from clmapreduce.dtypes import FLOAT16, DType, is_extended
 from clmapreduce.formula.formula import Formula
+from clmapreduce.formula.guard import condition_of, place_of
 from clmapreduce.plan import Facts, Layout
 
 AHEAD = 2048
@@ -14,11 +15,10 @@ AHEAD = 2048
 
 def lanes_of(layout: Layout, facts: Facts) -> bool:
     """Whether a layout's values have a form of several lanes, up to the stores."""
-    tail = layout.tail
-    return (
-        vectorisable(layout.formula, facts)
-        and (tail is None or vectorisable(tail.formula, facts))
-        and all(dtype.names is None for dtype in layout.outputs)
+    formulas = [layout.formula, *([] if layout.tail is None else [layout.tail.formula])]
+    in_a_row = all(condition_of(value) is None and place_of(value) is None for value in formulas[-1].outputs)
+    return all(vectorisable(formula, facts) for formula in formulas) and all(
+        dtype.names is None or (is_extended(dtype) and in_a_row) for dtype in layout.outputs
     )
 
 

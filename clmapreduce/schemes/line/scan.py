@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from clmapreduce.domain.line import Line
+from clmapreduce.dtypes import is_extended
 from clmapreduce.formula.formula import Formula, Input
 from clmapreduce.modes import ComputeMode, Scope
 from clmapreduce.plan import Arguments, Facts, Layout, LocalArray, Plan, Stage
@@ -76,7 +77,8 @@ def plan_scan(
     widest = max(layout.widest, *(c.dtype.itemsize for c in narrow_op.components))
     # a scan's lanes keep their order, so a non-commutative operator may use them; records and complex numbers have none
     plain = lanes_of(layout, facts) and all(
-        d.names is None and d.kind != "c" for d in (narrow_op.value, *(c.dtype for c in narrow_op.components))
+        (d.names is None or is_extended(d)) and d.kind != "c"
+        for d in (narrow_op.value, *(c.dtype for c in narrow_op.components))
     )
     lanes = box.lanes(widest, plain and not narrow_op.locates)
     rows = box.unroll

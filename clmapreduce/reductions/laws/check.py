@@ -25,7 +25,7 @@ from clmapreduce.formula.evaluate import evaluate
 from clmapreduce.formula.node import Node, Record, Symbol, postorder
 from clmapreduce.formula.source import is_source
 from clmapreduce.reductions.base import Bound
-from clmapreduce.reductions.samples import plain_samples, record_samples
+from clmapreduce.reductions.laws.samples import plain_samples, record_samples
 
 Values: TypeAlias = "dict[str, Any]"
 """One array per component of the accumulator, all of one length."""

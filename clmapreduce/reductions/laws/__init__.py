@@ -1,0 +1,1 @@
+"""The laws that a user's operator must obey, tried on sample values."""

@@ -1,0 +1,214 @@
+"""Operations on numbers in two floats beside exact fractions: every error is within the bound that docs/precision.md
+states.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+import pytest
+from support.extended import DTYPES, numbers, opposed, unit, worst
+
+import clmapreduce as cm
+
+Exact = Callable[..., Fraction]
+EXACT: dict[str, tuple[str, Exact]] = {
+    "abs": ("abs(a)", lambda a, b: abs(a)),
+    "negative": ("-a", lambda a, b: -a),
+    "minimum": ("minimum(a, b)", min),
+    "maximum": ("maximum(a, b)", max),
+}
+ROUNDED: dict[str, tuple[str, Exact, Callable[[Fraction], Fraction]]] = {
+    "add": ("a + b", lambda a, b: a + b, lambda u: 3 * u**2 + 13 * u**3),
+    "subtract": ("a - b", lambda a, b: a - b, lambda u: 3 * u**2 + 13 * u**3),
+    "multiply": ("a * b", lambda a, b: a * b, lambda u: 7 * u**2),
+    "divide": ("a / b", lambda a, b: a / b, lambda u: 15 * u**2 + 56 * u**3),
+}
+WITH_A_FLOAT: dict[str, tuple[str, Exact, Callable[[Fraction], Fraction]]] = {
+    "add": ("a + x", lambda a, x: a + x, lambda u: 2 * u**2),
+    "multiply": ("a * x", lambda a, x: a * x, lambda u: Fraction(3, 2) * u**2 + 4 * u**3),
+    "divide": ("a / x", lambda a, x: a / x, lambda u: 15 * u**2 + 56 * u**3),
+}
+
+
+def call(text: str, a: Any, b: Any, **options: Any) -> Any:
+    """A formula of a, or of a and b."""
+    return cm.Map(text)(*([a, b] if "b" in text.replace("abs", "") else [a]), **options)
+
+
+@pytest.fixture(params=["dd", "df"])
+def dtype(request: pytest.FixtureRequest) -> Any:
+    return DTYPES[request.param]
+
+
+@pytest.mark.parametrize("name", ROUNDED)
+def test_operations_are_within_their_bounds(
+    context: cm.Context, mode: str, rng: np.random.Generator, name: str, dtype: Any
+) -> None:
+    """Also where almost all of the digits cancel."""
+    text, exact, bound = ROUNDED[name]
+    a = numbers(rng, 4099, dtype, powers=12)
+    b = opposed(rng, a)
+    result = call(text, a, b, context=context, mode=mode)
+    assert result.dtype == dtype
+    worst(result, map(exact, cm.exact(a), cm.exact(b)), bound(unit(dtype)))
+
+
+@pytest.mark.parametrize("name", EXACT)
+def test_exact_operations(context: cm.Context, mode: str, rng: np.random.Generator, name: str, dtype: Any) -> None:
+    text, exact = EXACT[name]
+    a = numbers(rng, 1031, dtype)
+    b = opposed(rng, a)
+    b["hi"][::7], b["lo"][::7] = a["hi"][::7], a["lo"][::7] * 0.5
+    result = call(text, a, b, context=context, mode=mode)
+    assert list(cm.exact(result)) == list(map(exact, cm.exact(a), cm.exact(b)))
+
+
+@pytest.mark.parametrize("name", WITH_A_FLOAT)
+def test_plain_floats_take_part(context: cm.Context, mode: str, rng: np.random.Generator, name: str, dtype: Any) -> None:
+    text, exact, bound = WITH_A_FLOAT[name]
+    a, x = numbers(rng, 1001, dtype, powers=12), rng.standard_normal(1001).astype(dtype[0])
+    floats = list(map(Fraction, x.tolist()))
+    worst(cm.Map(text)(a, x, context=context, mode=mode), map(exact, cm.exact(a), floats), bound(unit(dtype)))
+    number = Fraction(float(x[0]))
+    result = cm.Map(text)(a, float(x[0]), context=context, mode=mode)
+    worst(result, [exact(v, number) for v in cm.exact(a)], bound(unit(dtype)))
+
+
+def test_long_integers_are_exact_constants(context: cm.Context, mode: str, rng: np.random.Generator) -> None:
+    big = 2**90 + 1
+    result = cm.Map(lambda a: a * 0 + big)(numbers(rng, 65), context=context, mode=mode)
+    assert set(cm.exact(result)) == {Fraction(big)}
+
+
+def test_roots_are_within_their_bound(context: cm.Context, mode: str, rng: np.random.Generator, dtype: Any) -> None:
+    """(1 ± bound)² around the square; the root itself is no fraction."""
+    a = cm.Map("abs(a)")(numbers(rng, 1001, dtype, powers=12), context=context)
+    bound = Fraction(25, 8) * unit(dtype) ** 2
+    for root, value in zip(cm.exact(cm.Map("sqrt(a)")(a, context=context, mode=mode)), cm.exact(a), strict=True):
+        assert (root / (1 + bound)) ** 2 <= value <= (root / (1 - bound)) ** 2
+
+
+def test_powers_are_repeated_products(context: cm.Context, mode: str, rng: np.random.Generator, dtype: Any) -> None:
+    """x ** n takes fewer than 2 log2 n products, each within 7 u² of an exact one, and their errors multiply."""
+    a = numbers(rng, 257, dtype, powers=1)
+    for n, loss in ((2, 7), (3, 14), (7, 7 * 6)):
+        result = cm.Map(lambda a, n=n: a**n)(a, context=context, mode=mode)
+        worst(result, [v**n for v in cm.exact(a)], loss * unit(dtype) ** 2 * (1 + 2 * unit(dtype)))
+
+
+def test_comparisons_look_at_both_words(
+    context: cm.Context, mode: str, rng: np.random.Generator, dtype: Any
+) -> None:
+    a = numbers(rng, 501, dtype)
+    b = opposed(rng, a)
+    b[::3] = a[::3]
+    b["lo"][::6] *= 0.75
+    pairs = list(zip(cm.exact(a), cm.exact(b), strict=True))
+    for text, true in (
+        ("a < b", lambda a, b: a < b), ("a <= b", lambda a, b: a <= b), ("a > b", lambda a, b: a > b),
+        ("a >= b", lambda a, b: a >= b), ("a == b", lambda a, b: a == b), ("a != b", lambda a, b: a != b),
+    ):  # fmt: skip
+        result = cm.Map(text)(a, b, context=context, mode=mode)
+        np.testing.assert_array_equal(result, [true(*pair) for pair in pairs], err_msg=text)
+
+
+def test_special_values_are_those_of_floats(context: cm.Context, mode: str) -> None:
+    """Infinities, NaN, zeros with their signs and the largest numbers: the first word is what float64 has."""
+    plain = np.array([0.0, -0.0, 1.0, -1.0, 5e-324, -5e-324, np.inf, -np.inf, np.nan, 1.7e308, -1.7e308])
+    x, y = (v.ravel() for v in np.meshgrid(plain, plain))
+    a, b = cm.extended(x), cm.extended(y)
+    with np.errstate(all="ignore"):
+        for text, true in (
+            ("a + b", x + y), ("a - b", x - y), ("a * b", x * y), ("a / b", x / y), ("sqrt(a)", np.sqrt(x)),
+            ("minimum(a, b)", np.minimum(x, y)), ("maximum(a, b)", np.maximum(x, y)), ("abs(a)", np.abs(x)), ("-a", -x),
+        ):  # fmt: skip
+            result = call(text, a, b, context=context, mode=mode)
+            np.testing.assert_allclose(result["hi"], true, rtol=2.0**-52, err_msg=text)
+            assert np.isfinite(result["lo"]).all(), text
+            if "imum" not in text:  # of two zeros NumPy's extrema have either
+                zero = true == 0
+                np.testing.assert_array_equal(np.signbit(result["hi"][zero]), np.signbit(true[zero]), err_msg=text)
+
+
+def test_products_near_the_end_of_the_range_lose_a_few_of_the_least_numbers(
+    context: cm.Context, mode: str, rng: np.random.Generator
+) -> None:
+    """Sums stay within their bound down to the least number; products are off by 4 of these beside their bound."""
+    a, b = numbers(rng, 601), numbers(rng, 601)
+    for word in ("hi", "lo"):
+        a[word] *= 2.0**-500
+        b[word] *= 2.0**-500
+    least, u = Fraction(5e-324), unit(cm.dd)
+    exact = [x * y for x, y in zip(cm.exact(a), cm.exact(b), strict=True)]
+    for result, true in zip(cm.exact(cm.Map("a * b")(a, b, context=context, mode=mode)), exact, strict=True):
+        assert abs(result - true) <= 7 * u**2 * abs(true) + 4 * least
+    small = cm.extended(rng.integers(1, 1 << 20, 99) * 5e-324)
+    total = cm.Map("a + b - b")(small, small[::-1].copy(), context=context, mode=mode)
+    assert list(cm.exact(total)) == list(cm.exact(small))
+
+
+def test_products_and_sums_are_not_contracted(context: cm.Context, mode: str, rng: np.random.Generator) -> None:
+    """x y + z in two words is exact where the sum of exact words is: a fused product would break it."""
+    x, y = rng.standard_normal(4099), rng.standard_normal(4099)
+    result = cm.Map(lambda x, y: x.astype(cm.dd) * y)(x, y, context=context, mode=mode)
+    exact = [Fraction(a) * Fraction(b) for a, b in zip(x.tolist(), y.tolist(), strict=True)]
+    assert list(cm.exact(result)) == exact
+    z = -(x * y)
+    result = cm.Map(lambda x, y, z: z.astype(cm.dd) + x * y)(x, y, z, context=context, mode=mode)
+    assert not result["hi"].any() and not result["lo"].any()
+    source = cm.Map("a + b").source(cm.extended(x), cm.extended(y), context=context, mode=mode)
+    assert "FP_CONTRACT OFF" in source and "FP_CONTRACT" not in cm.Map("a + b").source(x, y, context=context, mode=mode)
+
+
+@pytest.mark.parametrize("length", [0, 1, 7, 8, 9, 127, (1 << 18) + 3])
+def test_arrays_of_any_length_are_stored_whole(
+    context: cm.Context, mode: str, rng: np.random.Generator, dtype: Any, length: int
+) -> None:
+    """Long ones past the caches; into the caller's array, from its begin or from further on."""
+    x = np.zeros(length, dtype)
+    for word in ("hi", "lo"):
+        x[word] = rng.standard_normal(length)
+    swap = cm.Map(lambda a: cm.where(a["hi"] < a["lo"], -a, a))
+    true = np.where(x["hi"] < x["lo"], -1, 1)
+    space = np.zeros(length + 2, dtype)
+    for result in (
+        swap(x, context=context, mode=mode),
+        swap(x, out=space[1:-1], context=context, mode=mode),
+        swap(cm.array(x, context), mode=mode).to_numpy(),
+    ):
+        for word in ("hi", "lo"):
+            np.testing.assert_array_equal(result[word], true * x[word])
+    assert not space[[0, -1]]["hi"].any()
+
+
+def test_guards_store_both_words_or_none(context: cm.Context, mode: str, rng: np.random.Generator) -> None:
+    x = numbers(rng, 1031)
+    for length in (1031, 64):
+        out = np.full(length, np.array((7.0, 0.25), cm.dd))
+        part = x[:length].copy()
+        cm.Map(lambda a: cm.guard(a > 0, -a))(part, out=out, context=context, mode=mode)
+        positive = part["hi"] > 0
+        for word, before in (("hi", 7.0), ("lo", 0.25)):
+            np.testing.assert_array_equal(out[word], np.where(positive, -part[word], before))
+        fused = np.full(length, np.array((7.0, 0.25), cm.dd))
+        centred = cm.fuse(lambda a: cm.guard(a > 0, a - a + cm.Reduce("maximum")(a)))
+        centred(part, out=fused, context=context, mode=mode)
+        most = max(cm.exact(part))
+        exact = [most if keep else Fraction(29, 4) for keep in positive]
+        assert list(cm.exact(fused)) == exact
+
+
+def test_what_is_not_offered_is_refused(context: cm.Context) -> None:
+    a = cm.extended([1.0])
+    with pytest.raises(cm.DTypeError, match="exp is not offered"):
+        cm.Map("exp(a)")(a, context=context)
+    with pytest.raises(cm.DTypeError, match="imag"):
+        cm.Map("a + b")(a, np.array([1j]), context=context)
+    with pytest.raises(cm.DTypeError, match="two float32"):
+        cm.Map("a + b")(a, cm.extended([1.0], cm.df), context=context)
+    with pytest.raises(cm.DTypeError, match="whole exponents"):
+        cm.Map("a ** 0.5")(a, context=context)

@@ -130,11 +130,15 @@ def refusal(error: type[Exception], call: Callable[[], Any], *words: str) -> str
     return str(failure.value)
 
 
-@pytest.mark.parametrize("wish", [5, ["intel"], {}, b"cpu", 1.5, queue], ids=name_of)
+@pytest.mark.parametrize("wish", [5, [5], {}, b"cpu", 1.5, queue], ids=name_of)
 def test_devices(wish: Any) -> None:
     wish = wish() if callable(wish) else wish
     for call in (cm.select_device, cm.Context, cm.use):
         refusal(cm.DeviceError, lambda call=call: call(wish), "the device is", "pass a Device")
+
+
+def test_a_list_names_no_one_device() -> None:
+    refusal(cm.DeviceError, lambda: cm.select_device([cm.devices()[0]]), "the device is", "pass a Device")
 
 
 def test_a_queue_is_no_context() -> None:

@@ -294,12 +294,17 @@ def context_of(context: Context | None) -> Context:
 
 
 class use:
-    """Sets this thread's default device; `with cm.use("cpu"):` restores the former one at the end of the block."""
+    """Sets this thread's default device, or several; `with cm.use("cpu"):` restores the former one at the end of the
+    block. spec_or_device: anything that `Context` takes, or a Context.
+    """
 
     def __init__(self, spec_or_device: Any) -> None:
         self._outer: Context | None = getattr(_default, "context", None)
         spec = spec_or_device
-        self.context = spec if isinstance(spec, Context) else shared_context(select_device(spec))
+        if isinstance(spec, Context):
+            self.context = spec
+        else:
+            self.context = shared_context(select_device(spec)) if several_devices(spec) is None else Context(spec)
         _default.context = self.context
 
     def __enter__(self) -> Context:

@@ -120,6 +120,11 @@ def test_all_devices_of_a_kind(context: cm.Context) -> None:
     assert team.device == alike[0] and repr(alike[0]) in repr(team)
 
 
+def test_use_takes_several(context: cm.Context) -> None:
+    with cm.use([context.device] * 2) as team:
+        assert len(team.members) == 2 and cm.Reduce("sum")(np.ones(LENGTH)) == LENGTH
+
+
 def test_a_call_is_cancelled(several: Several, rng: np.random.Generator) -> None:
     """By its own progress function, between two tiles."""
     context = several(2)

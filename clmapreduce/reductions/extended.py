@@ -7,7 +7,7 @@ from typing import Any
 from typing import cast as typed
 
 from clmapreduce.dtypes import DType, is_float
-from clmapreduce.extended.arithmetic import accumulated, settled
+from clmapreduce.extended.pairs import accumulated, finished
 from clmapreduce.formula.functions import apply, cast
 from clmapreduce.formula.node import Extended, Node, Record, Value
 from clmapreduce.reductions.base import Bound, Component
@@ -47,8 +47,8 @@ class BoundExtended(Bound):
         return typed(Extended, apply(self._function, typed(Node, a), b))
 
 
-class BoundExtendedSum(BoundExtended):
-    """Several values that are absorbed together take a third of the operations."""
+class BoundPairSum(BoundExtended):
+    """The sum of numbers in two floats. Several values that are absorbed together take a third of the operations."""
 
     def __init__(self, value: DType) -> None:
         super().__init__(value, "add", 0)
@@ -59,4 +59,4 @@ class BoundExtendedSum(BoundExtended):
         return Record(accumulated(Extended(acc), values))
 
     def finish(self, acc: Record) -> Value:
-        return settled(Extended(acc))
+        return finished(Extended(acc))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Container, Mapping, Sequence
 from dataclasses import dataclass
 
-from clmapreduce.dtypes import FLOAT16, HEX, DType, Leaf, c_name, is_extended, leaves
+from clmapreduce.dtypes import FLOAT16, HEX, DType, Leaf, c_name, is_pair, leaves
 from clmapreduce.formula.formula import Formula, field_text, words_stored
 from clmapreduce.formula.guard import condition_of, place_of
 from clmapreduce.formula.node import Value
@@ -42,7 +42,7 @@ class Places:
 
 def store_text(output: int, dtype: DType, texts: Mapping[Leaf, str], at: str, lanes: int, streaming: bool) -> str:
     """C text that stores one output's parts at an index (the first of `lanes`)."""
-    if is_extended(dtype) and lanes > 1:
+    if is_pair(dtype) and lanes > 1:
         return words_stored(f"out{output}", dtype, texts, at, lanes, streaming)
     if dtype.fields is not None:
         return "\n".join(
@@ -120,7 +120,7 @@ def lanes_of(layout: Layout, facts: Facts) -> bool:
     formulas = [layout.formula, *([] if layout.tail is None else [layout.tail.formula])]
     in_a_row = all(condition_of(value) is None and place_of(value) is None for value in formulas[-1].outputs)
     return all(vectorisable(formula, facts) for formula in formulas) and all(
-        dtype.names is None or (is_extended(dtype) and in_a_row) for dtype in layout.outputs
+        dtype.names is None or (is_pair(dtype) and in_a_row) for dtype in layout.outputs
     )
 
 

@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 from matrices import anywhere, near
 from primitives import Case, queued_ms
-from report import LIMIT, head, raced, read_ceiling, row, title
+from report import LIMIT, head, read_ceiling, row, time_case, title
 
 import clmapreduce as cm
 
@@ -26,9 +26,9 @@ WIDTH = 16
 """Entries of a row."""
 
 
-def off(wanted: Any) -> Callable[[Any], float]:
-    """The error of results that should be `wanted`."""
-    return lambda found: float(np.max(np.abs(np.asarray(found) - wanted) / np.maximum(np.abs(wanted), 1e-30)))
+def off(expected: Any) -> Callable[[Any], float]:
+    """The error of results that should be `expected`."""
+    return lambda result: float(np.max(np.abs(np.asarray(result) - expected) / np.maximum(np.abs(expected), 1e-30)))
 
 
 def products(size: int, context: cm.Context) -> Iterator[Case]:
@@ -38,8 +38,8 @@ def products(size: int, context: cm.Context) -> Iterator[Case]:
     begins, rows = np.arange(0, count + 1, WIDTH, dtype=np.int32), np.repeat(np.arange(size, dtype=np.int32), WIDTH)
     values, x = rng.random(count, dtype=np.float32), rng.random(size, dtype=np.float32)
     on_device, out = cm.array(x, context), cm.array(np.zeros(size, np.float32), context)
-    for told, drawn in (("near", near), ("anywhere", anywhere)):
-        columns = drawn(rows, None, size, rng).astype(np.int32)
+    for label, choice in (("near", near), ("anywhere", anywhere)):
+        columns = choice(rows, None, size, rng).astype(np.int32)
         plan = cm.SpmvPlan((begins, columns, values), context=context)
         bare = cm.SpmvPlan((begins, columns, None), context=context)
         nbytes = 8 * count + 12 * size
@@ -47,26 +47,27 @@ def products(size: int, context: cm.Context) -> Iterator[Case]:
         def terms(c: Any = columns) -> Any:
             return values * x[c]
 
-        def first(found: Any, c: Any = columns) -> float:
-            given = (values * x[c]).reshape(size, WIDTH)
-            return float(np.any(np.take_along_axis(given, np.asarray(found)[:, None], 1)[:, 0] != given.max(1)))
+        def first(result: Any, c: Any = columns) -> float:
+            terms_of_row = (values * x[c]).reshape(size, WIDTH)
+            best = np.take_along_axis(terms_of_row, np.asarray(result)[:, None], 1)[:, 0]
+            return float(np.any(best != terms_of_row.max(1)))
 
         yield Case(
-            f"min-plus, {told}", lambda p=plan: p.apply(on_device, multiply="sum", add="minimum", out=out), nbytes,
+            f"min-plus, {label}", lambda p=plan: p.apply(on_device, multiply="sum", add="minimum", out=out), nbytes,
             {"NumPy": lambda c=columns: np.minimum.reduceat(values + x[c], begins[:-1])},
             off((values + x[columns]).reshape(size, WIDTH).min(1)), LIMIT,
         )  # fmt: skip
         yield Case(
-            f"max-times, {told}", lambda p=plan: p.apply(on_device, add="maximum", out=out), nbytes,
+            f"max-times, {label}", lambda p=plan: p.apply(on_device, add="maximum", out=out), nbytes,
             {"NumPy": lambda t=terms: np.maximum.reduceat(t(), begins[:-1])},
             off(terms().reshape(size, WIDTH).max(1)), LIMIT,
         )  # fmt: skip
         yield Case(
-            f"argmax, {told}", lambda p=plan: p.apply(on_device, add="argmax"), nbytes,
+            f"argmax, {label}", lambda p=plan: p.apply(on_device, add="argmax"), nbytes,
             {"NumPy": lambda t=terms: t().reshape(size, WIDTH).argmax(1)}, first, LIMIT,
         )  # fmt: skip
         yield Case(
-            f"sum without entries, {told}", lambda p=bare: p.apply(on_device, out=out), nbytes - 4 * count,
+            f"sum without entries, {label}", lambda p=bare: p.apply(on_device, out=out), nbytes - 4 * count,
             {"NumPy": lambda c=columns: np.add.reduceat(x[c], begins[:-1])},
             off(x[columns].astype(np.float64).reshape(size, WIDTH).sum(1)), LIMIT,
         )  # fmt: skip
@@ -80,13 +81,13 @@ def segments(size: int, context: cm.Context) -> Iterator[Case]:
     offsets = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int32)
     sources = rng.integers(0, len(values) - 32, size, np.int32)
     places = np.arange(offsets[-1]) + np.repeat(sources - offsets[:-1], lengths)
-    full, given = offsets[:-1][lengths > 0], cm.array(values, context)
+    full, resident = offsets[:-1][lengths > 0], cm.array(values, context)
     sums = np.zeros(size)
     sums[lengths > 0] = np.add.reduceat(values[places].astype(np.float64), full)
-    gathered = cm.SegmentPlan(offsets, len(values), sources, context=context)
+    source_plan = cm.SegmentPlan(offsets, len(values), sources, context=context)
     out = cm.array(np.zeros(size, np.float32), context)
     yield Case(
-        "sum of segments anywhere, 0 to 32", lambda: gathered.reduce(given, out=out), 4 * len(places) + 12 * size,
+        "sum of segments anywhere, 0 to 32", lambda: source_plan.reduce(resident, out=out), 4 * len(places) + 12 * size,
         {"NumPy": lambda: np.add.reduceat(values[places], full)}, off(sums), LIMIT,
     )  # fmt: skip
 
@@ -122,15 +123,16 @@ def main() -> None:
     title(device, f"{size} rows, float32")
     ceiling = 0.0 if cpu else read_ceiling(cm.array(np.ones(64 * size, np.float32), context), context)
     head("what", "ours", *(["rate", "NumPy", "×"] if cpu else ["floor", "× floor"]), "error")
-    for made in (products, segments):
-        for case in made(size, context):
+    for family in (products, segments):
+        for case in family(size, context):
             if options.only not in case.name:
                 continue
             error = case.check()
             if cpu:
-                seconds, peers = raced(case, context, options.rounds)
-                _, told, taken = peers["NumPy"]
-                row(case.name, f"{1e3 * seconds:.1f} ms", f"{case.nbytes / seconds / 1e9:.1f} GB/s", taken, told, error)
+                seconds, peers = time_case(case, context, options.rounds)
+                _, label, numpy_time = peers["NumPy"]
+                rate = f"{case.nbytes / seconds / 1e9:.1f} GB/s"
+                row(case.name, f"{1e3 * seconds:.1f} ms", rate, numpy_time, label, error)
             else:
                 ms, floor = queued_ms(case.ours, context), case.nbytes / ceiling
                 row(case.name, f"{ms:.4f} ms", f"{floor:.4f} ms", f"{ms / floor:.2f}", error)

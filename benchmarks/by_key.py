@@ -15,14 +15,14 @@ from typing import Any
 
 import numpy as np
 from geometries import Line, offsets_of, worst
-from peers.cuda import Cub, offered
+from peers.cuda import Cub, try_peer
 from primitives import Case, queued_ms
-from report import LIMIT, copy_ceiling, head, passed, peer, raced, row, times, verdict
+from report import LIMIT, copy_ceiling, error_column, head, peer, row, time_case, times, verdict
 
 import clmapreduce as cm
 
 CPU_ROWS = ("1 to 8", "all of 10", "1 to 20", "1 to 200", "1 to 2000")
-CPU_BARRED = ("all of 10", "1 to 20")
+WITH_CPU_BAR = ("all of 10", "1 to 20")
 CPU_BARS = {"NumPy": 5, "pandas": 15}
 GPU_ROWS = (
     "all of 1", "1 to 8", "all of 8", "1 to 20", "all of 32", "1 to 200", "1 to 2000", "1 to 2·10⁵", "1 to 2·10⁶",
@@ -39,7 +39,7 @@ class Runs:
         self.line, self.runs = line, offsets.size - 1
         self.keys = np.repeat(np.arange(self.runs, dtype=np.int32), np.diff(offsets))
         self.exact = line.sums(offsets)
-        self.given = cm.array(self.keys, context)
+        self.device_keys = cm.array(self.keys, context)
         self.nbytes = 8 * line.x.size + 8 * self.runs
         self._context = context
 
@@ -51,17 +51,17 @@ class Runs:
     def call(self, count: str) -> Callable[[], Any]:
         """A sum by key that leaves the number of runs on the "device", or brings it to the "host"."""
         out = self.outputs(self.line.x.size if count == "device" else self.runs)
-        return partial(cm.reduce_by_key, self.given, self.line.dx, count=count, out=out)
+        return partial(cm.reduce_by_key, self.device_keys, self.line.dx, count=count, out=out)
 
-    def planned(self) -> Callable[[], Any]:
-        plan, out = cm.KeyPlan(self.given), self.outputs(self.runs)[1]
+    def plan_call(self) -> Callable[[], Any]:
+        plan, out = cm.KeyPlan(self.device_keys), self.outputs(self.runs)[1]
         return partial(plan.reduce, self.line.dx, out=out)
 
-    def error(self, found: Any) -> float:
+    def error(self, result: Any) -> float:
         """The worst sum's; infinite where a key or the number of runs is wrong."""
-        keys, sums = (np.asarray(a)[: self.runs] for a in found[:2])
-        counted = int(found[2]) if len(found) > 2 else len(found[0])
-        if counted != self.runs or not np.array_equal(keys, np.arange(self.runs)):
+        keys, sums = (np.asarray(a)[: self.runs] for a in result[:2])
+        count = int(result[2]) if len(result) > 2 else len(result[0])
+        if count != self.runs or not np.array_equal(keys, np.arange(self.runs)):
             return float("inf")
         return worst(sums, self.exact)
 
@@ -86,18 +86,18 @@ def cpu_table(names: list[str], line: Line, context: cm.Context, rounds: int) ->
     print("\nSums by key" + ("" if pandas_here else " (pandas is not installed, and left out)") + "\n")
     head("runs", "number", "ours", "NumPy", "× NumPy", "pandas", "× pandas", "bar", "error")
     for name in (n for n in CPU_ROWS if n in names):
-        made = Runs(name, line, context)
-        peers = {"NumPy": partial(by_numpy, made.keys, line.x)}
-        groupby = by_pandas(made.keys, line.x)
+        case_runs = Runs(name, line, context)
+        peers = {"NumPy": partial(by_numpy, case_runs.keys, line.x)}
+        groupby = by_pandas(case_runs.keys, line.x)
         if groupby is not None:
             peers["pandas"] = groupby
-        case = Case(name, made.call("host"), made.nbytes, peers, made.error, LIMIT)
+        case = Case(name, case_runs.call("host"), case_runs.nbytes, peers, case_runs.error, LIMIT)
         error = case.check()
-        seconds, found = raced(case, context, rounds)
-        bars = [verdict(f"{who} ≥ {CPU_BARS[who]}", ratio >= CPU_BARS[who]) for who, (ratio, *_) in found.items()]
-        cells = [cell for who in CPU_BARS for cell in reversed(found.get(who, ("", "", ""))[1:])]
-        told = ", ".join(bars) if name in CPU_BARRED else ""
-        row(name, f"{made.runs:,}", f"{1e3 * seconds:.2f} ms", *cells, told, error)
+        seconds, results = time_case(case, context, rounds)
+        bars = [verdict(f"{who} ≥ {CPU_BARS[who]}", ratio >= CPU_BARS[who]) for who, (ratio, *_) in results.items()]
+        cells = [cell for who in CPU_BARS for cell in reversed(results.get(who, ("", "", ""))[1:])]
+        label = ", ".join(bars) if name in WITH_CPU_BAR else ""
+        row(name, f"{case_runs.runs:,}", f"{1e3 * seconds:.2f} ms", *cells, label, error)
 
 
 def gpu_table(names: list[str], line: Line, context: cm.Context, cub: Cub | None) -> None:
@@ -108,18 +108,18 @@ def gpu_table(names: list[str], line: Line, context: cm.Context, cub: Cub | None
         "error",
     )  # fmt: skip
     for name in (n for n in GPU_ROWS if n in names):
-        made = Runs(name, line, context)
-        found = []
-        for make in (partial(made.call, "device"), partial(made.call, "host"), made.planned):
+        runs = Runs(name, line, context)
+        results = []
+        for make in (partial(runs.call, "device"), partial(runs.call, "host"), runs.plan_call):
             call = make()
-            found.append((made.error(call()), queued_ms(call, context)))
-        (_, ms), (_, waited), (_, planned) = found
-        told = cub and offered(f"CUB, {name}", partial(cub.sum_by_key, made.keys, made.runs))
-        theirs, sums = told or (None, made.exact)
-        floor = made.nbytes / ceiling
+            results.append((runs.error(call()), queued_ms(call, context)))
+        (_, ms), (_, host_ms), (_, plan_ms) = results
+        label = cub and try_peer(f"CUB, {name}", partial(cub.sum_by_key, runs.keys, runs.runs))
+        theirs, sums = label or (None, runs.exact)
+        floor = runs.nbytes / ceiling
         row(
-            name, f"{made.runs:,}", f"{ms:.4f} ms", f"{floor:.4f} ms", f"{ms / floor:.2f}",
-            verdict(f"≤ {GPU_BAR}", ms <= GPU_BAR * floor) if line.x.size >= 8 * made.runs else "",
-            f"{waited:.4f} ms", f"{planned:.4f} ms", peer(theirs, worst(sums, made.exact)), times(theirs, ms),
-            passed(max(error for error, _ in found)),
+            name, f"{runs.runs:,}", f"{ms:.4f} ms", f"{floor:.4f} ms", f"{ms / floor:.2f}",
+            verdict(f"≤ {GPU_BAR}", ms <= GPU_BAR * floor) if line.x.size >= 8 * runs.runs else "",
+            f"{host_ms:.4f} ms", f"{plan_ms:.4f} ms", peer(theirs, worst(sums, runs.exact)), times(theirs, ms),
+            error_column(max(error for error, _ in results)),
         )  # fmt: skip

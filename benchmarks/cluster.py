@@ -111,7 +111,7 @@ def steps(x: Any, side: int, library: Any) -> list[Step]:
     ]  # fmt: skip
 
 
-def told(step: Step, rounds: int) -> str:
+def report(step: Step, rounds: int) -> str:
     """The step's line."""
     times: dict[str, list[float]] = {"ours": [], "theirs": []}
     results: dict[str, Any] = {}
@@ -121,15 +121,15 @@ def told(step: Step, rounds: int) -> str:
                 begin = time.perf_counter()
                 results[name] = call()
                 times[name].append(time.perf_counter() - begin)
-    cells = [step.name, shown(times["ours"])]
+    cells = [step.name, milliseconds(times["ours"])]
     if step.theirs is not None:
         ratio = statistics.median(b / a for a, b in zip(times["ours"], times["theirs"], strict=True))
         agree = step.same(results["ours"], results["theirs"])
-        cells += [shown(times["theirs"]), f"{ratio:.1f}", "" if agree else "other results"]
+        cells += [milliseconds(times["theirs"]), f"{ratio:.1f}", "" if agree else "other results"]
     return f"| {' | '.join([*cells, '', '', ''][:5])} |"
 
 
-def shown(seconds: list[float]) -> str:
+def milliseconds(seconds: list[float]) -> str:
     return f"{1e3 * statistics.median(seconds):.4g} ms"
 
 
@@ -148,7 +148,7 @@ def main() -> None:
     print("| what | ours | PyKeOps | × | |\n|---|---|---|---|---|")
     for step in steps(x, options.side, library):
         if options.only in step.name:
-            print(told(step, options.rounds), flush=True)
+            print(report(step, options.rounds), flush=True)
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""Composed pipelines beside what they are made of, in one run: fused passes, batches, compiled calls.
+"""Composed pipelines beside their parts, in one run: fused passes, batches, compiled calls.
 
     python benchmarks/composition.py --device intel
     python benchmarks/composition.py --device nvidia
@@ -67,12 +67,12 @@ def lines(n: int, context: cm.Context) -> list[Row]:
     total, squares = x.sum(dtype=np.float64), float(np.dot(x.astype(np.float64), x))
     b = np.float64(BASE)
     powers = 2 * b * (1 - b**n) / (1 - b) + n
-    projected = y * (float(np.dot(x.astype(np.float64), y)) / float(np.dot(y.astype(np.float64), y)))
+    projection = y * (float(np.dot(x.astype(np.float64), y)) / float(np.dot(y.astype(np.float64), y)))
     soft = np.exp(x - x.max(), dtype=np.float64)
     soft /= soft.sum()
 
-    def off(found: Any, wanted: Any) -> float:
-        return float(np.abs(np.asarray(found) - wanted).max() / np.abs(wanted).max())
+    def off(result: Any, expected: Any) -> float:
+        return float(np.abs(np.asarray(result) - expected).max() / np.abs(expected).max())
 
     plain = cm.Reduce("sum")
     return [
@@ -81,7 +81,7 @@ def lines(n: int, context: cm.Context) -> list[Row]:
         Row("sums of x and of x*x", lambda: MOMENTS(dx), 4 * n, off(MOMENTS(dx)[1], squares)),
         Row("sum of 2 bᵏ + 1 (no input)", lambda: POWERS(base, n), 4 * n, off(POWERS(base, n), powers)),
         Row("softmax", lambda: SOFTMAX(dx, out=out), 16 * n, off(SOFTMAX(dx), soft)),
-        Row("projection", lambda: project(dx, dy, out=out), 16 * n, off(project(dx, dy), projected)),
+        Row("projection", lambda: project(dx, dy, out=out), 16 * n, off(project(dx, dy), projection)),
     ]
 
 
@@ -92,8 +92,8 @@ def batch(context: cm.Context) -> list[Row]:
     db, dc, out = cm.array(b, context), cm.array(c, context), cm.array(np.zeros((ROWS, 3), np.float32), context)
     source, target = (cm.array(np.zeros(ROWS * 9 // 2, np.float32), context) for _ in range(2))
     wide = c.astype(np.float64)
-    wanted = c * ((b * wide).sum(-1, keepdims=True) / (wide * wide).sum(-1, keepdims=True))
-    error = float(np.abs(project(db, dc, batch=True).to_numpy() - wanted).max() / np.abs(wanted).max())
+    expected = c * ((b * wide).sum(-1, keepdims=True) / (wide * wide).sum(-1, keepdims=True))
+    error = float(np.abs(project(db, dc, batch=True).to_numpy() - expected).max() / np.abs(expected).max())
 
     def numpys() -> Any:
         dot, square = (b * c).sum(-1, keepdims=True), (c * c).sum(-1, keepdims=True)
@@ -106,7 +106,7 @@ def batch(context: cm.Context) -> list[Row]:
     ]
 
 
-def timed(rows: list[Row], context: cm.Context, rounds: int) -> list[list[float]]:
+def times_of(rows: list[Row], context: cm.Context, rounds: int) -> list[list[float]]:
     """Milliseconds of every row, one list per round; rows take turns on CPUs."""
     if context.device.kind != "cpu":
         return [[device_ms(row.ours, context) for row in rows]]
@@ -124,18 +124,18 @@ def timed(rows: list[Row], context: cm.Context, rounds: int) -> list[list[float]
 
 def table(rows: list[Row], context: cm.Context, rounds: int) -> None:
     """Prints the rows; the first one is the yardstick of bandwidth."""
-    times = timed(rows, context, rounds)
+    times = times_of(rows, context, rounds)
     print(
         "| what | ms | GB/s moved | of the first row's bandwidth | against NumPy | error |\n|---|---|---|---|---|---|"
     )
     for i, row in enumerate(rows):
         ms = statistics.median(t[i] for t in times)
         share = statistics.median(t[0] / rows[0].nbytes / (t[i] / row.nbytes) for t in times)
-        told = ""
+        label = ""
         if row.peer is not None and context.device.kind == "cpu":
-            told = f"{numpy_ratio(row, context, rounds):.1f} ×"
+            label = f"{numpy_ratio(row, context, rounds):.1f} ×"
         rate = row.nbytes / ms / 1e6
-        print(f"| {row.name} | {ms:.3f} | {rate:.1f} | {share:.2f} | {told} | {row.error:.0e} |", flush=True)
+        print(f"| {row.name} | {ms:.3f} | {rate:.1f} | {share:.2f} | {label} | {row.error:.0e} |", flush=True)
 
 
 def numpy_ratio(row: Row, context: cm.Context, rounds: int) -> float:
@@ -155,7 +155,7 @@ def bare_launches(call: Any, arrays: dict[str, Any]) -> Callable[[cl.Event], Any
     """The compiled call's own launches in plain pyopencl: typed arguments, prepared; none waits for another."""
     queue = call.context.queue._queue
     prepared = []
-    for launch in call._executable._launches:
+    for launch in call._executable.launches:
         kernel = cl.Kernel(launch.kernel.program, launch.kernel.name)
         kernel.set_scalar_arg_dtypes([None if isinstance(a, str) else a.dtype for a in launch._arguments])
         args = [arrays[a].cl if isinstance(a, str) else int(a) for a in launch._arguments]
@@ -171,9 +171,9 @@ def bare_launches(call: Any, arrays: dict[str, Any]) -> Callable[[cl.Event], Any
     return bare
 
 
-def compiled(context: cm.Context, n: int, repeats: int = 2000) -> str:
-    """What a compiled call takes beyond the bare launches: one that makes its result, one that is given `out`. An event
-    holds the device back meanwhile.
+def compile_line(context: cm.Context, n: int, repeats: int = 2000) -> str:
+    """The time of a compiled call beyond the bare launches: of one that makes its result, and of one with `out=`. An
+    event holds the device back meanwhile.
     """
     x, y = (cm.array(np.ones(n, np.float32), context) for _ in range(2))
     call = project.compile([(n,), (n,)], np.float32, context=context)
@@ -192,15 +192,15 @@ def compiled(context: cm.Context, n: int, repeats: int = 2000) -> str:
             context.wait()
             gate = x.buffer.last_write = cl.UserEvent(context.queue.context)
             begin = time.perf_counter_ns()
-            kept = way(gate)
+            result = way(gate)
             times[name].append((time.perf_counter_ns() - begin) / 1e3)
             gate.set_status(cl.command_execution_status.COMPLETE)
             context.wait()
-            del kept
+            del result
     bares = times.pop("bare")
     beyond = {k: statistics.median(a - b for a, b in zip(v, bares, strict=True)) for k, v in times.items()}
-    told = ", ".join(f"{name} {us:+.1f}" for name, us in beyond.items())
-    return f"{launches} launch(es), {n} elements: bare {statistics.median(bares):.1f} µs, beyond it {told} µs"
+    label = ", ".join(f"{name} {us:+.1f}" for name, us in beyond.items())
+    return f"{launches} launch(es), {n} elements: bare {statistics.median(bares):.1f} µs, beyond it {label} µs"
 
 
 def main() -> None:
@@ -221,7 +221,7 @@ def main() -> None:
     gc.disable()
     plain = cm.Context(device)
     for length in (300, 100_000):
-        print(compiled(plain, length))
+        print(compile_line(plain, length))
 
 
 if __name__ == "__main__":

@@ -31,8 +31,8 @@ def pareto(least: int) -> Lengths:
     """A power law of exponent 1.2 from `least` on, cut off at n/16: its mean is about 5 × `least`."""
 
     def lengths(n: int, rng: Any) -> Any:
-        drawn = least * (1 - rng.random(int(1.2 * n / (5 * least)) + 512)) ** (-1 / 1.2)
-        return np.maximum(np.minimum(drawn, n / 16), 1).astype(np.int32)
+        draws = least * (1 - rng.random(int(1.2 * n / (5 * least)) + 512)) ** (-1 / 1.2)
+        return np.maximum(np.minimum(draws, n / 16), 1).astype(np.int32)
 
     return lengths
 
@@ -78,17 +78,17 @@ class Line:
         full = np.diff(offsets) > 0
         if full.all():
             return np.add.reduceat(self._wide, offsets[:-1])
-        found = np.zeros(offsets.size - 1)
-        found[full] = np.add.reduceat(self._wide, offsets[:-1][full])
-        return found
+        totals = np.zeros(offsets.size - 1)
+        totals[full] = np.add.reduceat(self._wide, offsets[:-1][full])
+        return totals
 
 
-def worst(found: Any, exact: Any) -> float:
+def worst(result: Any, exact: Any) -> float:
     """The largest |s − s64| / Σ|terms| of sums of positive terms; NaN if one is."""
-    found, block = np.asarray(found), 1 << 20
+    result, block = np.asarray(result), 1 << 20
     errors = []
     for at in range(0, len(exact), block):
         true = exact[at : at + block]
-        error = np.abs(found[at : at + block] - true)
+        error = np.abs(result[at : at + block] - true)
         errors.append(np.divide(error, true, out=error, where=true > 0).max())
     return float(np.max(errors))

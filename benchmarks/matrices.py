@@ -21,15 +21,15 @@ def equal(length: int, share: int = 1) -> Lengths:
 
 def power_law(size: int, rng: Any) -> Any:
     """Exponent 1.2, mean about 16, none longer than a quarter of the size."""
-    drawn = np.floor(3.2 * (1 - rng.random(size)) ** (-1 / 1.2))
-    return np.minimum(drawn, size // 4).astype(np.int32)
+    lengths = np.floor(3.2 * (1 - rng.random(size)) ** (-1 / 1.2))
+    return np.minimum(lengths, size // 4).astype(np.int32)
 
 
 def long(size: int, rng: Any) -> Any:
     return np.full(64, size // 4, np.int32)
 
 
-def mixed(size: int, rng: Any) -> Any:
+def mixture(size: int, rng: Any) -> Any:
     """8, and 32 long rows."""
     lengths = np.full(size, 8, np.int32)
     lengths[77 :: size // 32] = size // 4
@@ -44,7 +44,7 @@ def short(size: int, rng: Any) -> Any:
     return rng.integers(1, 5, 4 * size, np.int32)
 
 
-def banded(rows: Any, places: Any, width: int, rng: Any) -> Any:
+def band(rows: Any, places: Any, width: int, rng: Any) -> Any:
     """Side by side, from 8 before the diagonal on."""
     return (rows + places - 8) % width
 
@@ -72,13 +72,13 @@ class Kind:
 
 
 MATRICES = {
-    "banded, 16": Kind(equal(16), banded),
+    "banded, 16": Kind(equal(16), band),
     "random, 16": Kind(equal(16), anywhere),
-    "banded, 64": Kind(equal(64, share=4), banded),
+    "banded, 64": Kind(equal(64, share=4), band),
     "power law, random": Kind(power_law, anywhere),
     "power law, near": Kind(power_law, near),
     "64 long rows": Kind(long, runs, square=False),
-    "of 8, and 32 long rows": Kind(mixed, near),
+    "of 8, and 32 long rows": Kind(mixture, near),
     "half empty, near": Kind(half_empty, near),
     "short, near": Kind(short, near),
 }

@@ -37,7 +37,7 @@ from primitives import device_ms
 
 import clmapreduce as cm
 
-CHECKED, NEIGHBOURS, SECONDS = 64, 10, 12.0
+ROWS_CHECKED, NEIGHBOURS, SECONDS = 64, 10, 12.0
 
 
 @dataclass(frozen=True)
@@ -48,7 +48,7 @@ class Formula:
     exact: Callable[[Any, Any], Any]
 
 
-def squared(x: Any, y: Any) -> Any:
+def squares(x: Any, y: Any) -> Any:
     return ((x - y) ** 2).sum(-1)
 
 
@@ -66,19 +66,19 @@ def cosines(x: Any, y: Any) -> Any:
 
 
 FORMULAS = {
-    "exp(−‖x−y‖²)": Formula(lambda x, y, s: (-squared(x, y)).exp(), lambda x, y: np.exp(-squared(x, y))),
-    "exp(−‖x−y‖)": Formula(lambda x, y, s: (-squared(x, y).sqrt()).exp(), lambda x, y: np.exp(-np.sqrt(squared(x, y)))),
-    "1/(1+‖x−y‖²)": Formula(lambda x, y, s: 1 / (1 + squared(x, y)), lambda x, y: 1 / (1 + squared(x, y))),
+    "exp(−‖x−y‖²)": Formula(lambda x, y, s: (-squares(x, y)).exp(), lambda x, y: np.exp(-squares(x, y))),
+    "exp(−‖x−y‖)": Formula(lambda x, y, s: (-squares(x, y).sqrt()).exp(), lambda x, y: np.exp(-np.sqrt(squares(x, y)))),
+    "1/(1+‖x−y‖²)": Formula(lambda x, y, s: 1 / (1 + squares(x, y)), lambda x, y: 1 / (1 + squares(x, y))),
     "exp(x·y)": Formula(lambda x, y, s: (x | y).exp(), lambda x, y: np.exp(dots(x, y))),
     "(x·y) exp(−‖x−y‖²)": Formula(
-        lambda x, y, s: (x | y) * (-squared(x, y)).exp(), lambda x, y: dots(x, y) * np.exp(-squared(x, y))
+        lambda x, y, s: (x | y) * (-squares(x, y)).exp(), lambda x, y: dots(x, y) * np.exp(-squares(x, y))
     ),
     "exp(−‖x−y‖₁)": Formula(
         lambda x, y, s: (-(x - y).abs().sum(-1)).exp(), lambda x, y: np.exp(-np.abs(x - y).sum(-1))
     ),
     "exp(−‖(x−y)/s‖²)": Formula(
         lambda x, y, s: (-(((x - y) / s) ** 2).sum(-1)).exp(),
-        lambda x, y: np.exp(-squared(x / scales(x), y / scales(x))),
+        lambda x, y: np.exp(-squares(x / scales(x), y / scales(x))),
     ),
     "exp(cos(x, y))": Formula(
         lambda x, y, s: (x.normalize() | y.normalize()).exp(), lambda x, y: np.exp(cosines(x, y))
@@ -127,7 +127,7 @@ class Row:
             return front.grid(self.lazy(front, x, y, s), self.backend) @ b
         if self.reduction == "cosines":
             return (-(front.Vi(x).normalize() | front.Vj(y).normalize())).argKmin(NEIGHBOURS, dim=1)
-        distances = squared(front.Vi(x), front.Vj(y))
+        distances = squares(front.Vi(x), front.Vj(y))
         if self.reduction == "logsumexp":
             return (-distances).logsumexp(dim=1)
         return distances.argmin(dim=1) if self.reduction == "argmin" else distances.argKmin(NEIGHBOURS, dim=1)
@@ -212,7 +212,7 @@ class Ours:
     def numpy(self, x: Any) -> Any:
         return np.asarray(x)
 
-    def timed(self, call: Callable[[], Any]) -> tuple[float, float | None, Any]:
+    def time_call(self, call: Callable[[], Any]) -> tuple[float, float | None, Any]:
         begin = time.perf_counter()
         result = call()
         self.context.wait()
@@ -229,11 +229,11 @@ class Ours:
 
 # ------------------------------------------------------------------------------------------------------------- errors
 def worst_errors(row: Row, arrays: tuple[Any, Any, Any], results: list[Any]) -> list[str]:
-    """The largest error of each result among CHECKED rows, as the table tells it."""
+    """The largest error of each result among ROWS_CHECKED rows, as the table shows it."""
     x, y, b = (array.astype(np.float64) for array in arrays)
-    chosen = np.unique(np.linspace(0, row.rows - 1, CHECKED).astype(int))
+    sample = np.unique(np.linspace(0, row.rows - 1, ROWS_CHECKED).astype(int))
     with ThreadPoolExecutor(max_workers=min(8, os.cpu_count() or 1)) as pool:
-        errors = list(pool.map(lambda i: row_errors(row, i, x[i], y, b, [found[i] for found in results]), chosen))
+        errors = list(pool.map(lambda i: row_errors(row, i, x[i], y, b, [result[i] for result in results]), sample))
     exact = row.reduction in ("argmin", "argKmin", "cosines")
     return ["exact" if exact and worst == 0 else f"{worst:.0e}" for worst in map(max, zip(*errors, strict=True))]
 
@@ -245,24 +245,24 @@ def row_errors(row: Row, i: int, x: Any, y: Any, b: Any, results: list[Any]) -> 
         weights = b if row.reduction == "slope" else (b @ b[i])[:, None]
         terms = (FORMULAS[row.formula].exact(x, y)[:, None] * weights) * -2 * (x - y) * metric
         sizes = np.linalg.norm(terms, axis=1).sum()
-        return [float(np.linalg.norm(found - terms.sum(0)) / sizes) for found in results]
+        return [float(np.linalg.norm(result - terms.sum(0)) / sizes) for result in results]
     if row.reduction == "softmax":
         weights = np.exp(dots(x, y) - dots(x, y).max())
         exact = weights @ b / weights.sum()
-        return [float((np.abs(found - exact) / exact).max()) for found in results]
+        return [float((np.abs(result - exact) / exact).max()) for result in results]
     if row.reduction in ("sum", "gradient"):
         kernel = FORMULAS[row.formula].exact(x, y)
         exact, magnitude = kernel @ b, np.abs(kernel) @ b
         if row.reduction == "gradient":  # of the Gaussian
             terms = (kernel[:, None] * b) * -2 * (x - y)
             exact, magnitude = np.append(exact, terms.sum(0)), np.append(magnitude, np.abs(terms).sum(0))
-        return [float((np.abs(found - exact) / magnitude).max()) for found in results]
-    distances = squared(x, y) if row.reduction != "cosines" else 1 - cosines(x, y)
+        return [float((np.abs(result - exact) / magnitude).max()) for result in results]
+    distances = squares(x, y) if row.reduction != "cosines" else 1 - cosines(x, y)
     if row.reduction == "logsumexp":
-        return [float(np.abs(found - np.log(np.exp(-distances).sum())).max()) for found in results]
+        return [float(np.abs(result - np.log(np.exp(-distances).sum())).max()) for result in results]
     count = results[0].size
     nearest = np.sort(np.partition(distances, count - 1)[:count])
-    return [float((np.abs(distances[found] - nearest) / np.maximum(nearest, 1e-300)).max()) for found in results]
+    return [float((np.abs(distances[result] - nearest) / np.maximum(nearest, 1e-300)).max()) for result in results]
 
 
 # ------------------------------------------------------------------------------------------------------------- timing
@@ -274,7 +274,7 @@ class Contender:
     call: Callable[[], Any]
 
     def __post_init__(self) -> None:
-        self.first, _, result = self.front.timed(self.call)
+        self.first, _, result = self.front.time_call(self.call)
         self.result = self.front.numpy(result)
         self.wall: list[float] = []
         self.events: list[float] = []
@@ -282,7 +282,7 @@ class Contender:
     def run(self, calls: int) -> None:
         """A turn of so many calls, of which the last counts."""
         for _ in range(calls):
-            wall, events, _ = self.front.timed(self.call)
+            wall, events, _ = self.front.time_call(self.call)
         self.wall.append(wall)
         if events is not None:
             self.events.append(events)
@@ -292,30 +292,30 @@ def race(contenders: list[Contender], rounds: int, calls: int = 1) -> None:
     """All in turns of so many calls for some rounds: more of them for short calls, fewer for very long ones."""
     begin = time.perf_counter()
     for _ in range(3):  # the clocks of an idle device take a while to rise
-        contenders[0].front.timed(contenders[0].call)
+        contenders[0].front.time_call(contenders[0].call)
     while len(contenders[0].wall) < 100:
         for contender in contenders:
             contender.run(calls)
-        done, spent = len(contenders[0].wall), time.perf_counter() - begin
-        if (done >= rounds and spent > 0.5) or (done > 1 and spent > SECONDS):
+        rounds_done, seconds_so_far = len(contenders[0].wall), time.perf_counter() - begin
+        if (rounds_done >= rounds and seconds_so_far > 0.5) or (rounds_done > 1 and seconds_so_far > SECONDS):
             break
 
 
-def tell(row: Row, ours: Ours, peer: Any, profiled: Ours | None, rounds: int) -> str:
+def tell(row: Row, ours: Ours, peer: Any, profiler: Ours | None, rounds: int) -> str:
     """The row's line."""
     arrays = row.arrays()
-    us = Contender(ours, bound(row, ours, arrays))
+    us = Contender(ours, call_of(row, ours, arrays))
     contenders, complaint = [us], ""
     if peer is not None and (row.reduction != "gradient" or peer.gradient is not None):
         try:
-            contenders.append(Contender(peer, bound(row, peer, arrays)))
+            contenders.append(Contender(peer, call_of(row, peer, arrays)))
         except Exception as error:  # a peer that cannot do it loses its cell, not the run
             complaint = f"failed: {type(error).__name__}"
-    race(contenders, rounds, calls=1 if profiled is None else 2)
+    race(contenders, rounds, calls=1 if profiler is None else 2)
     errors = worst_errors(row, arrays, [contender.result for contender in contenders])
     device = None
-    if profiled is not None:
-        device = device_ms(bound(row, profiled, arrays), profiled.context, 5) / 1e3
+    if profiler is not None:
+        device = device_ms(call_of(row, profiler, arrays), profiler.context, 5) / 1e3
     theirs, wall, events = None, None, None
     for them in contenders[1:]:
         theirs = statistics.median(them.wall)
@@ -330,9 +330,9 @@ def tell(row: Row, ours: Ours, peer: Any, profiled: Ours | None, rounds: int) ->
     return f"| {' | '.join(cells)} |"
 
 
-def bound(row: Row, front: Any, arrays: tuple[Any, Any, Any]) -> Callable[[], Any]:
-    placed = tuple(front.array(array) for array in (*arrays, scales(arrays[0]).astype(row.dtype)))
-    return lambda: row.call(front, *placed)
+def call_of(row: Row, front: Any, arrays: tuple[Any, Any, Any]) -> Callable[[], Any]:
+    arrays_there = tuple(front.array(array) for array in (*arrays, scales(arrays[0]).astype(row.dtype)))
+    return lambda: row.call(front, *arrays_there)
 
 
 def milliseconds(seconds: float | None) -> str:
@@ -356,7 +356,7 @@ def peer_of(device: cm.Device) -> Any:
     """KeOps for this kind of device; None, with the reason printed, where it cannot be had."""
     try:
         return OnTorch() if device.kind == "gpu" else OnNumpy()
-    except Exception as error:  # whatever an installation may raise
+    except Exception as error:  # any error that a broken installation raises
         print(f"no peer: {type(error).__name__}: {error}\n")
         return None
 
@@ -377,7 +377,7 @@ def main() -> None:
     if peer is not None:
         print(f"peer: {peer.name}\n")
     ours = Ours(cm.Context(device))
-    profiled = Ours(cm.Context(device, profile=True)) if on_gpu else None
+    profiler = Ours(cm.Context(device, profile=True)) if on_gpu else None
     print("| what | M × N | ours | on the device | Gpair/s | KeOps | × | × by events | bar | error | KeOps' | first |")
     print("|---|---|---|---|---|---|---|---|---|---|---|---|")
     for row in gpu_rows() if on_gpu else cpu_rows():
@@ -386,7 +386,7 @@ def main() -> None:
         if options.shrink > 1:  # bars are for full sizes
             rows, columns = (-(-n // options.shrink) for n in (row.rows, row.columns))
             row = replace(row, rows=rows, columns=columns, bar=None)
-        print(tell(row, ours, peer, profiled, options.rounds), flush=True)
+        print(tell(row, ours, peer, profiler, options.rounds), flush=True)
 
 
 if __name__ == "__main__":

@@ -67,8 +67,8 @@ def cases(n: int, context: cm.Context, host_peers: bool) -> list[Case]:
     unfold, line = cm.Unfold("product"), cm.Map(lambda a, b: a * b + 1)
     largest = cm.Reduce("maximum")
 
-    def worst(found: Any, expected: Any) -> float:
-        return float(np.abs(np.asarray(found) / expected - 1).max())
+    def worst(result: Any, expected: Any) -> float:
+        return float(np.abs(np.asarray(result) / expected - 1).max())
 
     def two_pass_logsumexp() -> Any:
         top = x.max()
@@ -78,7 +78,7 @@ def cases(n: int, context: cm.Context, host_peers: bool) -> list[Case]:
         return np.add(np.multiply(x, y, out=out), 1, out=out)
 
     expected_lse = float(np.log(np.exp(x, dtype=np.float64).sum()))
-    found = [
+    result = [
         Case("sum", lambda: reduce(dx), 4 * n, {"NumPy": x.sum, **loops.get("sum", {})},
              lambda r: worst(float(r), total), 6e-8),
         Case("dot", lambda: dot(dx, dy), 8 * n, {"NumPy": lambda: x @ y, **loops.get("dot", {})},
@@ -96,7 +96,7 @@ def cases(n: int, context: cm.Context, host_peers: bool) -> list[Case]:
         Case("map a*b+1", lambda: line(dx, dy, out=dout), 12 * n, {"NumPy(out=)": two_pass_line},
              lambda r: worst(r, x.astype(np.float64) * y + 1), 2e-7),
     ]  # fmt: skip
-    return found
+    return result
 
 
 def numba_loops(x: Any, y: Any) -> dict[str, dict[str, Call]]:
@@ -129,7 +129,7 @@ def race(case: Case, context: cm.Context, rounds: int) -> tuple[float, dict[str,
     context.wait()
     for peer in case.peers.values():
         peer()
-    kept, all_rounds = [], []
+    rounds_used, all_rounds = [], []
     for _ in range(5 * rounds):
         cpu, start = time.process_time(), time.perf_counter()
         case.ours()
@@ -143,14 +143,14 @@ def race(case: Case, context: cm.Context, rounds: int) -> tuple[float, dict[str,
             row[name] = time.perf_counter() - start
         all_rounds.append(row)
         if share > 0.85:
-            kept.append(row)
-        if len(kept) == rounds:
+            rounds_used.append(row)
+        if len(rounds_used) == rounds:
             break
-    rows = kept or all_rounds
+    rows = rounds_used or all_rounds
     peers = {
         n: (statistics.median(r[n] / r[""] for r in rows), statistics.median(r[n] for r in rows)) for n in case.peers
     }
-    return statistics.median(r[""] for r in rows), peers, bool(kept)
+    return statistics.median(r[""] for r in rows), peers, bool(rounds_used)
 
 
 def cpu_table(context: cm.Context, n: int, rounds: int) -> None:
@@ -159,10 +159,10 @@ def cpu_table(context: cm.Context, n: int, rounds: int) -> None:
     for case in cases(n, context, host_peers=True):
         error = case.check()
         seconds, peers, quiet = race(case, context, rounds)
-        told = ", ".join(f"{ratio:.2f} × {name} ({1e3 * theirs:.1f} ms)" for name, (ratio, theirs) in peers.items())
+        label = ", ".join(f"{ratio:.2f} × {name} ({1e3 * theirs:.1f} ms)" for name, (ratio, theirs) in peers.items())
         note = "" if quiet else "; cores were shared"
         rate = case.nbytes / seconds / 1e9
-        print(f"| {case.name} | {1e3 * seconds:.2f} ms | {rate:.1f} GB/s | {told}{note} | {error} |", flush=True)
+        print(f"| {case.name} | {1e3 * seconds:.2f} ms | {rate:.1f} GB/s | {label}{note} | {error} |", flush=True)
 
 
 def gpu_table(context: cm.Context, n: int) -> None:
@@ -177,8 +177,8 @@ def gpu_table(context: cm.Context, n: int) -> None:
         ms = device_ms(case.ours, context)
         peer = {"powers": "memset", "map a*b+1": "copy"}.get(case.name, case.name)
         scale = 1.5 if peer == "copy" else 1.0  # a map of two inputs moves three arrays, a copy two
-        told = f"{theirs[peer] * scale:.4f} ms ({peer}) | {theirs[peer] * scale / ms:.2f}" if peer in theirs else " | "
-        print(f"| {case.name} | {ms:.4f} ms | {case.nbytes / ms / 1e6:.0f} GB/s | {told} | {error} |", flush=True)
+        label = f"{theirs[peer] * scale:.4f} ms ({peer}) | {theirs[peer] * scale / ms:.2f}" if peer in theirs else " | "
+        print(f"| {case.name} | {ms:.4f} ms | {case.nbytes / ms / 1e6:.0f} GB/s | {label} | {error} |", flush=True)
 
 
 def device_ms(call: Call, context: cm.Context, repeats: int = 20) -> float:
@@ -223,8 +223,8 @@ def cub_times(log2n: int) -> dict[str, float]:
     with tempfile.TemporaryDirectory() as folder:
         program = Path(folder) / "cub"
         subprocess.run([nvcc, "-O3", "-std=c++17", "-arch=native", str(source), "-o", str(program)], check=True)
-        printed = subprocess.run([str(program), str(log2n)], check=True, capture_output=True, text=True).stdout
-    return {name: float(ms) for name, ms in (line.split() for line in printed.splitlines())}
+        output = subprocess.run([str(program), str(log2n)], check=True, capture_output=True, text=True).stdout
+    return {name: float(ms) for name, ms in (line.split() for line in output.splitlines())}
 
 
 def call_overhead(context: cm.Context) -> None:

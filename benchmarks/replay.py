@@ -1,9 +1,9 @@
 """What submitting costs: a chain of launches of one work-item, bare, as a JobGraph and as a Replay, in microseconds.
 
 Bare is set_args and enqueue_nd_range_kernel with arguments prepared beforehand, and one flush; no launch waits for
-another. Ordered adds the waits that a right result needs: what it takes more is the driver's. The ways take turns
+another. Ordered adds the waits that a right result needs: the extra time is the driver's. The ways take turns
 within each repetition, on buffers that change with every call, and an event holds the device back meanwhile: CPU
-runtimes would compete for the cores. Printed: medians of the times, and of what each way takes beyond the bare one.
+runtimes would compete for the cores. It prints medians of the times, and by how much each way exceeds the bare one.
 
     python benchmarks/replay.py
     python benchmarks/replay.py --running    # the device is idle at first, and not held back
@@ -42,7 +42,7 @@ class Chain:
         self.scalars = (np.float32(1), np.int32(1))
         self.links = range(launches)
         self.names = [f"b{at}" for at in range(launches + 1)]
-        self.made = Replay(queue, (self.launch(*self.names[at : at + 2]) for at in self.links))
+        self.recording = Replay(queue, (self.launch(*self.names[at : at + 2]) for at in self.links))
         self.own = [cl.Kernel(self.kernel.program, "cmr_step") for _ in self.links]
         for one in self.own:
             one.set_scalar_arg_dtypes([None, None, np.float32, np.int32])
@@ -52,64 +52,64 @@ class Chain:
     def launch(self, source: str, target: str) -> Launch:
         return Launch(self.kernel, 1, 1, (source, target, *self.scalars), (source,), (target,))
 
-    def hold(self, chosen: int) -> cl.UserEvent:
-        """An event that whatever is submitted on this set waits for."""
-        gate = self.sets[chosen][0].last_write = cl.UserEvent(self.queue.context)
+    def hold(self, choice: int) -> cl.UserEvent:
+        """An event that all submissions on this set wait for."""
+        gate = self.sets[choice][0].last_write = cl.UserEvent(self.queue.context)
         return gate
 
-    def bare(self, chosen: int, gate: cl.Event | None) -> object:
+    def bare(self, choice: int, gate: cl.Event | None) -> object:
         waits = None if gate is None else [gate]
-        for one, args in zip(self.own, self.arguments[chosen], strict=True):
+        for one, args in zip(self.own, self.arguments[choice], strict=True):
             one.set_args(*args)
             event = cl.enqueue_nd_range_kernel(self.queue._queue, one, (1,), (1,), None, waits)
         self.queue._queue.flush()
         return event
 
-    def ordered(self, chosen: int, gate: cl.Event | None) -> object:
+    def in_order(self, choice: int, gate: cl.Event | None) -> object:
         events: list[cl.Event] = []
-        before = self.before[chosen]
+        before = self.before[choice]
         waits = [] if gate is None else [gate]
-        for at, (one, args) in enumerate(zip(self.own, self.arguments[chosen], strict=True)):
+        for at, (one, args) in enumerate(zip(self.own, self.arguments[choice], strict=True)):
             one.set_args(*args)
             waits += before[at : at + 1]
             event = cl.enqueue_nd_range_kernel(self.queue._queue, one, (1,), (1,), None, waits or None)
             events.append(event)
             waits = [event]
         self.queue._queue.flush()
-        self.before[chosen] = events
+        self.before[choice] = events
         return events
 
-    def graph(self, chosen: int, gate: cl.Event | None) -> object:
-        b = self.sets[chosen]
+    def graph(self, choice: int, gate: cl.Event | None) -> object:
+        b = self.sets[choice]
         jobs = [
             KernelJob(self.kernel, 1, 1, (b[at], b[at + 1], *self.scalars), (b[at],), (b[at + 1],)) for at in self.links
         ]
         return JobGraph(jobs).submit(self.queue)
 
-    def replay(self, chosen: int, gate: cl.Event | None) -> object:
-        return self.made.submit(dict(zip(self.names, self.sets[chosen], strict=True)))
+    def replay(self, choice: int, gate: cl.Event | None) -> object:
+        return self.recording.submit(dict(zip(self.names, self.sets[choice], strict=True)))
 
 
 def measure(
-    chain: Chain, ways: Mapping[str, Callable[[int, cl.Event | None], object]], repeats: int, held: bool
+    chain: Chain, ways: Mapping[str, Callable[[int, cl.Event | None], object]], repeats: int, with_gate: bool
 ) -> str:
     """The row of one chain."""
     times: dict[str, list[float]] = {name: [] for name in ways}
     for at in range(repeats):
         for name, submit in ways.items():
             chain.queue.finish()
-            gate = chain.hold(at % SETS) if held else None
+            gate = chain.hold(at % SETS) if with_gate else None
             begin = time.perf_counter_ns()
-            kept = submit(at % SETS, gate)
+            result = submit(at % SETS, gate)
             times[name].append((time.perf_counter_ns() - begin) / 1e3)
             if gate is not None:
                 gate.set_status(COMPLETE)
-            del kept
+            del result
     chain.queue.finish()
     row = []
-    for name, taken in times.items():
-        beyond = median(ours - bare for ours, bare in zip(taken, times["bare"], strict=True))
-        row.append(f"{name} {median(taken):6.1f} ({beyond:+6.1f})")
+    for name, seconds in times.items():
+        beyond = median(ours - bare for ours, bare in zip(seconds, times["bare"], strict=True))
+        row.append(f"{name} {median(seconds):6.1f} ({beyond:+6.1f})")
     return "  ".join(row)
 
 
@@ -122,7 +122,7 @@ def main() -> None:
     for device in devices():
         for launches in (1, 2, 3, 4):
             chain = Chain(Queue(device), launches)
-            ways = {"bare": chain.bare, "ordered": chain.ordered, "JobGraph": chain.graph, "Replay": chain.replay}
+            ways = {"bare": chain.bare, "ordered": chain.in_order, "JobGraph": chain.graph, "Replay": chain.replay}
             print(
                 f"{device.vendor:6} {launches}: {measure(chain, ways, options.repeats, not options.running)}",
                 flush=True,

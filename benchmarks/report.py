@@ -34,11 +34,11 @@ def row(*cells: str) -> None:
     print(f"| {' | '.join(cells)} |", flush=True)
 
 
-def verdict(bar: str, met: bool) -> str:
-    return bar if met else f"{bar}: **missed**"
+def verdict(bar: str, ok: bool) -> str:
+    return bar if ok else f"{bar}: **missed**"
 
 
-def passed(error: float) -> str:
+def error_column(error: float) -> str:
     """The error of a result of ours, or a shout."""
     return f"{error:.0e}" if error <= LIMIT else f"WRONG ({error:.0e} > {LIMIT:.0e})"
 
@@ -52,7 +52,7 @@ def times(theirs: float | None, ours: float) -> str:
     return "" if theirs is None else f"{theirs / ours:.2f}"
 
 
-def raced(case: Case, context: cm.Context, rounds: int) -> tuple[float, dict[str, tuple[float, str, str]]]:
+def time_case(case: Case, context: cm.Context, rounds: int) -> tuple[float, dict[str, tuple[float, str, str]]]:
     """(our seconds, {peer: (ratio, the ratio as a cell, its time as a cell)}) of a CPU row."""
     seconds, peers, quiet = race(case, context, rounds)
     note = "" if quiet else " (cores were shared)"
@@ -60,7 +60,7 @@ def raced(case: Case, context: cm.Context, rounds: int) -> tuple[float, dict[str
 
 
 def read_ceiling(x: Any, context: cm.Context) -> float:
-    """Bytes per ms of a plain sum of x, on the device; told."""
+    """Bytes per ms of a plain sum of x, on the device; printed too."""
     total, out = cm.Reduce("sum"), cm.array(np.zeros((), x.dtype), context)
     ceiling = x.nbytes / queued_ms(lambda: total(x, out=out), context)
     print(f"Read ceiling, from a plain sum: {ceiling / 1e9:.2f} TB/s\n")
@@ -68,7 +68,7 @@ def read_ceiling(x: Any, context: cm.Context) -> float:
 
 
 def copy_ceiling(x: Any, context: cm.Context) -> float:
-    """Bytes per ms, read and written, of a copy of x on the device; told."""
+    """Bytes per ms, read and written, of a copy of x on the device; printed too."""
     out = COPY(x)
     ceiling = 2 * x.nbytes / queued_ms(lambda: COPY(x, out=out), context)
     print(f"Copy ceiling, from a map of ours: {ceiling / 1e9:.2f} TB/s\n")
@@ -76,15 +76,15 @@ def copy_ceiling(x: Any, context: cm.Context) -> float:
 
 
 def first_call_ms(call: Callable[..., Any], arrays: Sequence[Any], context: cm.Context) -> float:
-    """Milliseconds, waiting included, of a call on fresh copies of arrays, which it has not seen and therefore checks;
+    """Milliseconds, waiting included, of a call on fresh copies of arrays, which it checks because they are new;
     the median of five.
     """
-    found = []
+    times = []
     for _ in range(6):
         fresh = [COPY(a) for a in arrays]
         context.wait()
         begin = time.perf_counter()
         call(*fresh)
         context.wait()
-        found.append(1e3 * (time.perf_counter() - begin))
-    return statistics.median(found[1:])
+        times.append(1e3 * (time.perf_counter() - begin))
+    return statistics.median(times[1:])

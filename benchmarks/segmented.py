@@ -4,9 +4,9 @@
     python benchmarks/segmented.py --device nvidia --log2n 28 --table segments
 
 Arrays live on the device, as in benchmarks/primitives.py, whose races these are: on CPUs ratios are medians over rounds
-of peer time / our time. reduceat gives an element where a segment is empty; here it gets the begins of the others
-alone, found beforehand. Ours is a SegmentPlan's reduction, whose offsets are checked once; a single call checks offsets
-that it has not seen, and the "first call" is one that does, waited for. GPU rows are times per call of calls queued one
+of peer time / our time. For an empty segment reduceat gives an element; here it gets the begins of the others
+alone, computed beforehand. Ours is a SegmentPlan's reduction, whose offsets are checked once; a single call checks new
+offsets, and the "first call" is one that does, waiting included. GPU rows are times per call of calls queued one
 behind another, CUB's too (on the same numbers, by benchmarks/peers/cuda.py). A floor is the least bytes (elements,
 offsets and results, once each) at the speed of a plain sum of the same elements, measured in the same run. Errors are
 |s − s64| / Σ|terms| against float64, the worst of all segments. Sums by key: benchmarks/by_key.py.
@@ -21,9 +21,9 @@ from typing import Any
 import by_key
 import numpy as np
 from geometries import GEOMETRIES, Line, offsets_of, worst
-from peers.cuda import Cub, offered
+from peers.cuda import Cub, try_peer
 from primitives import Case, queued_ms
-from report import LIMIT, first_call_ms, head, passed, peer, raced, read_ceiling, row, times, title, verdict
+from report import LIMIT, error_column, first_call_ms, head, peer, read_ceiling, row, time_case, times, title, verdict
 
 import clmapreduce as cm
 
@@ -43,38 +43,38 @@ class Segments:
         self.segments = self.offsets.size - 1
         self.exact = line.sums(self.offsets)
         self.nbytes = line.x.nbytes + self.offsets.nbytes + 4 * self.segments
-        self.given = cm.array(self.offsets, context)
+        self.on_device = cm.array(self.offsets, context)
         self.out = cm.array(np.zeros(self.segments, np.float32), context)
-        self.plan = cm.SegmentPlan(self.given, line.x.size)
+        self.plan = cm.SegmentPlan(self.on_device, line.x.size)
 
-    def planned(self) -> Any:
+    def plan_call(self) -> Any:
         return self.plan.reduce(self.line.dx, out=self.out)
 
     def single(self) -> Any:
-        return cm.segmented_reduce(self.line.dx, self.given, out=self.out)
+        return cm.segmented_reduce(self.line.dx, self.on_device, out=self.out)
 
     def first(self) -> float:
         """Milliseconds of a call that checks."""
-        return first_call_ms(lambda fresh: cm.segmented_reduce(self.line.dx, fresh), [self.given], self.context)
+        return first_call_ms(lambda fresh: cm.segmented_reduce(self.line.dx, fresh), [self.on_device], self.context)
 
-    def error(self, found: Any) -> float:
-        return worst(found, self.exact)
+    def error(self, result: Any) -> float:
+        return worst(result, self.exact)
 
 
 def cpu_table(names: list[str], line: Line, context: cm.Context, rounds: int) -> None:
     head("lengths", "segments", "ours", "rate", "NumPy's reduceat", "×", "bar", "first call", "error")
     for name in names:
-        made = Segments(name, line, context)
-        begins = made.offsets[:-1][np.diff(made.offsets) > 0]
+        runs = Segments(name, line, context)
+        begins = runs.offsets[:-1][np.diff(runs.offsets) > 0]
         peers = {"reduceat": lambda begins=begins: np.add.reduceat(line.x, begins)}
-        case = Case(name, made.planned, made.nbytes, peers, made.error, LIMIT)
+        case = Case(name, runs.plan_call, runs.nbytes, peers, runs.error, LIMIT)
         error = case.check()
-        seconds, found = raced(case, context, rounds)
-        ratio, told, theirs = found["reduceat"]
+        seconds, results = time_case(case, context, rounds)
+        ratio, label, theirs = results["reduceat"]
         bar = CPU_BARS.get(name)
         row(
-            name, f"{made.segments:,}", f"{1e3 * seconds:.2f} ms", f"{made.nbytes / seconds / 1e9:.1f} GB/s",
-            theirs, told, "" if bar is None else verdict(f"≥ {bar}", ratio >= bar), f"{made.first():.2f} ms", error,
+            name, f"{runs.segments:,}", f"{1e3 * seconds:.2f} ms", f"{runs.nbytes / seconds / 1e9:.1f} GB/s",
+            theirs, label, "" if bar is None else verdict(f"≥ {bar}", ratio >= bar), f"{runs.first():.2f} ms", error,
         )  # fmt: skip
 
 
@@ -85,18 +85,18 @@ def gpu_table(names: list[str], line: Line, context: cm.Context, cub: Cub | None
         "error",
     )  # fmt: skip
     for name in names:
-        made = Segments(name, line, context)
-        error = passed(made.error(made.planned()))
-        ms, floor, bar = queued_ms(made.planned, context), made.nbytes / ceiling, gpu_bar(line.x.size / made.segments)
-        found = cub and offered(f"CUB, {name}", partial(cub.segmented_sum, made.offsets))
-        theirs, sums = found or (None, made.exact)
-        told = verdict(f"≤ {bar}", ms <= bar * floor)
+        runs = Segments(name, line, context)
+        error = error_column(runs.error(runs.plan_call()))
+        ms, floor, bar = queued_ms(runs.plan_call, context), runs.nbytes / ceiling, gpu_bar(line.x.size / runs.segments)
+        result = cub and try_peer(f"CUB, {name}", partial(cub.segmented_sum, runs.offsets))
+        theirs, sums = result or (None, runs.exact)
+        label = verdict(f"≤ {bar}", ms <= bar * floor)
         if theirs is not None:
-            told += verdict(", ahead", ms < theirs)
+            label += verdict(", ahead", ms < theirs)
         row(
-            name, f"{made.segments:,}", f"{ms:.4f} ms", f"{floor:.4f} ms", f"{ms / floor:.2f}", told,
-            f"{queued_ms(made.single, context):.4f} ms", f"{made.first():.4f} ms",
-            peer(theirs, made.error(sums)), times(theirs, ms), error,
+            name, f"{runs.segments:,}", f"{ms:.4f} ms", f"{floor:.4f} ms", f"{ms / floor:.2f}", label,
+            f"{queued_ms(runs.single, context):.4f} ms", f"{runs.first():.4f} ms",
+            peer(theirs, runs.error(sums)), times(theirs, ms), error,
         )  # fmt: skip
 
 
@@ -121,7 +121,7 @@ def main() -> None:
         if options.table != "segments":
             by_key.cpu_table(names, line, context, options.rounds)
         return
-    cub = offered("CUB", lambda: Cub(x))
+    cub = try_peer("CUB", lambda: Cub(x))
     if options.table != "keys":
         gpu_table(names, line, context, cub)
     if options.table != "segments":

@@ -6,8 +6,8 @@
 
 Arrays live on the device, as in benchmarks/primitives.py, whose races these are: on CPUs ratios are medians over rounds
 of peer time / our time. Ours is an SpmvPlan's product, whose matrix is checked once; the "first call" is one of spmv
-that has not seen the matrix and checks it, waited for. GPU rows are times per call of calls queued one behind another,
-cuSPARSE's too: its best variant on the same matrix (benchmarks/peers/cuda.py), what it prepares beforehand not counted.
+that checks a new matrix, waiting included. GPU rows are times per call of calls queued one behind another,
+cuSPARSE's too: its best variant on the same matrix (benchmarks/peers/cuda.py), without the time for its preparation.
 A floor is the least bytes (values, columns, offsets, the vector and the results, once each) at the speed of a plain
 sum, measured in the same run; random columns are bound by the caches instead. Errors are |y − y64| / Σ|terms| against
 float64, the worst of all rows.
@@ -22,9 +22,9 @@ from typing import Any
 import numpy as np
 from geometries import worst
 from matrices import MATRICES, Csr
-from peers.cuda import CuSparse, offered
+from peers.cuda import CuSparse, try_peer
 from primitives import Case, queued_ms
-from report import LIMIT, first_call_ms, head, passed, peer, raced, read_ceiling, row, times, title, verdict
+from report import LIMIT, error_column, first_call_ms, head, peer, read_ceiling, row, time_case, times, title, verdict
 
 import clmapreduce as cm
 
@@ -38,20 +38,20 @@ class Product:
 
     def __init__(self, csr: Csr, context: cm.Context) -> None:
         self.context, self.csr = context, csr
-        self.given = [cm.array(a, context) for a in (csr.begins, csr.columns, csr.values)]
+        self.device_arrays = [cm.array(a, context) for a in (csr.begins, csr.columns, csr.values)]
         self.x = cm.array(csr.x, context)
         self.out = cm.array(np.zeros(csr.exact.shape, np.float32), context)
-        self.plan = cm.SpmvPlan(tuple(self.given))
+        self.plan = cm.SpmvPlan(tuple(self.device_arrays))
 
-    def planned(self) -> Any:
+    def plan_call(self) -> Any:
         return self.plan.apply(self.x, out=self.out)
 
     def first(self) -> float:
         """Milliseconds of a call that checks."""
-        return first_call_ms(lambda *fresh: cm.spmv(fresh, self.x), self.given, self.context)
+        return first_call_ms(lambda *fresh: cm.spmv(fresh, self.x), self.device_arrays, self.context)
 
-    def error(self, found: Any) -> float:
-        return worst(found, self.csr.exact)
+    def error(self, result: Any) -> float:
+        return worst(result, self.csr.exact)
 
 
 def cpu_table(names: list[str], size: int, vectors: int, context: cm.Context, rounds: int) -> None:
@@ -60,17 +60,17 @@ def cpu_table(names: list[str], size: int, vectors: int, context: cm.Context, ro
     head("matrix", "rows", "elements", "ours", "rate", "SciPy", "×", "bar", "first call", "error")
     for name in names:
         csr = Csr(name, size, vectors)
-        made = Product(csr, context)
+        product = Product(csr, context)
         theirs = scipy.sparse.csr_matrix((csr.values, csr.columns, csr.begins), shape=(csr.rows, len(csr.x)))
         peers = {"SciPy": lambda theirs=theirs, x=csr.x: theirs @ x}
-        case = Case(name, made.planned, csr.nbytes, peers, made.error, LIMIT)
+        case = Case(name, product.plan_call, csr.nbytes, peers, product.error, LIMIT)
         error = case.check()
-        seconds, found = raced(case, context, rounds)
-        ratio, told, taken = found["SciPy"]
+        seconds, results = time_case(case, context, rounds)
+        ratio, label, scipy_time = results["SciPy"]
         row(
             name, f"{csr.rows:,}", f"{csr.values.size:,}", f"{1e3 * seconds:.2f} ms",
-            f"{csr.nbytes / seconds / 1e9:.1f} GB/s", taken, told, verdict(f"≥ {CPU_BAR}", ratio >= CPU_BAR),
-            f"{made.first():.2f} ms", error,
+            f"{csr.nbytes / seconds / 1e9:.1f} GB/s", scipy_time, label, verdict(f"≥ {CPU_BAR}", ratio >= CPU_BAR),
+            f"{product.first():.2f} ms", error,
         )  # fmt: skip
 
 
@@ -82,19 +82,19 @@ def gpu_table(names: list[str], size: int, context: cm.Context, cusparse: CuSpar
     )  # fmt: skip
     for name in names:
         csr = Csr(name, size)
-        made = Product(csr, context)
-        error = passed(made.error(made.planned()))
-        ms, floor = queued_ms(made.planned, context), csr.nbytes / ceiling
-        told = cusparse and offered(
+        product = Product(csr, context)
+        error = error_column(product.error(product.plan_call()))
+        ms, floor = queued_ms(product.plan_call, context), csr.nbytes / ceiling
+        label = cusparse and try_peer(
             f"cuSPARSE, {name}", partial(cusparse.products, csr.begins, csr.columns, csr.values, csr.x)
         )
-        variants = told or {}
+        variants = label or {}
         variant = min(variants, key=lambda v: variants[v][0], default="")
         theirs, y = variants.get(variant, (None, csr.exact))
         bar = GPU_BARS.get(name, 1)
         row(
             name, f"{csr.rows:,}", f"{csr.values.size:,}", f"{ms:.4f} ms", f"{floor:.4f} ms", f"{ms / floor:.2f}",
-            f"{made.first():.4f} ms", peer(theirs, made.error(y)), variant, times(theirs, ms),
+            f"{product.first():.4f} ms", peer(theirs, product.error(y)), variant, times(theirs, ms),
             "" if theirs is None else verdict(f"≥ {bar}", theirs >= bar * ms), error,
         )  # fmt: skip
 
@@ -117,7 +117,7 @@ def main() -> None:
     if device.kind == "cpu":
         cpu_table(names, size, options.vectors, cm.Context(device), options.rounds)
     else:
-        gpu_table(names, size, cm.Context(device), offered("cuSPARSE", CuSparse))
+        gpu_table(names, size, cm.Context(device), try_peer("cuSPARSE", CuSparse))
 
 
 if __name__ == "__main__":

@@ -72,8 +72,8 @@ def main() -> None:
     x = np.random.default_rng(0).standard_normal(options.mebibytes << 18, dtype=np.float32)
     out = np.empty_like(x)
     print(f"{x.nbytes / 2**20:.0f} MiB of float32 through {options.limit}")
-    chosen = cm.devices() if options.device is None else [cm.select_device(options.device)]
-    for device in chosen:
+    choices = cm.devices() if options.device is None else [cm.select_device(options.device)]
+    for device in choices:
         context = cm.Context(device, memory_limit=options.limit)
         calls: dict[str, tuple[Callable[[], object], np.ndarray | None, int]] = {
             "sum": (lambda c=context: cm.Reduce("sum")(x, context=c), None, 1),  # type: ignore[misc]

@@ -72,10 +72,10 @@ def _render(uri: str, context: Mapping[str, Any]) -> str:
     try:
         return str(_lookup.get_template(uri).render_unicode(**context))
     except Exception as error:
-        raise RenderError(_told(uri, error)) from error
+        raise RenderError(_message(uri, error)) from error
 
 
-def _told(uri: str, error: Exception) -> str:
+def _message(uri: str, error: Exception) -> str:
     place = ""
     for _file, line, function, text in reversed(RichTraceback(error=error).traceback):
         if "${" in str(text) or "%" in str(text)[:1]:
@@ -131,7 +131,7 @@ def _text_of(vendor: str, word: str, argument: str, value: str | int) -> str | N
             if template.has_def(word):
                 return str(template.get_def(word).render_unicode(**{argument: value}))
         except Exception as error:
-            raise RenderError(_told(f"vendor/{file}.cl.mako, {word}({value})", error)) from error
+            raise RenderError(_message(f"vendor/{file}.cl.mako, {word}({value})", error)) from error
     return None
 
 

@@ -2,6 +2,9 @@
 parallel.
 """
 
+from importlib import import_module
+from typing import Any
+
 from clmapreduce import cluster, math, series
 from clmapreduce.arrays import (
     arange,
@@ -37,6 +40,7 @@ from clmapreduce.errors import (
     PlaceError,
     SettingError,
     ShapeError,
+    StorageError,
 )
 from clmapreduce.extended.convert import exact, extended
 from clmapreduce.formula.guard import guard
@@ -63,6 +67,14 @@ from clmapreduce.reductions import Operator
 from clmapreduce.segmented import KeyPlan, SegmentPlan, SpmvPlan, reduce_by_key, run_lengths, segmented_reduce, spmv
 from clmapreduce.tuning.tune import Tuned, tune
 from clmapreduce.version import __version__ as __version__
+
+
+def __getattr__(name: str) -> Any:
+    """`clmapreduce.dask`, imported when it is asked for."""
+    if name == "dask":
+        return import_module("clmapreduce.dask")
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
 
 __all__ = [
     "ArgumentError",
@@ -96,6 +108,7 @@ __all__ = [
     "SettingError",
     "ShapeError",
     "SpmvPlan",
+    "StorageError",
     "Tuned",
     "Unfold",
     "Var",

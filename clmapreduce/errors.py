@@ -49,3 +49,7 @@ class BuildError(ClMapReduceError, RuntimeError):
 
 class DeviceMemoryError(ClMapReduceError, MemoryError):
     """More memory than the device, or the limit set for it, can give. The device stays usable."""
+
+
+class StorageError(ClMapReduceError, OSError):
+    """A file that an array is mapped from, and the disk that it lies on has no room for the array."""

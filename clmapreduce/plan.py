@@ -7,7 +7,7 @@ itself needs, and tables that come with it.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, TypeAlias
 
@@ -159,6 +159,16 @@ class Plan:
         names = self.window.names if self.window is not None else ()
         used = {name for n in stages for name in (*self.stages[n].reads, *self.stages[n].writes)}
         return tuple(name for name in names if name in used)
+
+    def is_shared(self, stages: Sequence[int]) -> bool:
+        """Whether several devices may share the windows of some stages, by number: no window waits for another, and
+        what a stage leaves beside windows is as much for every group.
+        """
+        windows = self.window.names if self.window is not None else ()
+        return all(
+            name in windows or (name in self.scratch and self.scratch[name] % self.stages[n].groups == 0)
+            for n in stages for name in self.stages[n].writes
+        ) and all(set(self.stages[n].local) <= {*windows} for n in stages)  # fmt: skip
 
     @property
     def passes(self) -> tuple[tuple[int, ...], ...]:

@@ -36,43 +36,43 @@ def pages() -> list[Path]:
     return sorted(DOCS.glob("*.md"))
 
 
-def built(page: str, device: cm.Device) -> str:
+def build(page: str, device: cm.Device) -> str:
     """A page's text with every marked block made again. Raises ValueError for a marker that means nothing."""
     snippets = runpy.run_path(str(DOCS / "snippets.py"))
 
-    def pasted(match: re.Match[str]) -> str:
-        marker, kind, given, end = match.group(1, 2, 3, 6)
+    def paste(match: re.Match[str]) -> str:
+        marker, kind, name, end = match.group(1, 2, 3, 6)
         if kind == "source":
-            path, *names = given.split()
+            path, *names = name.split()
             return f"{marker}```python\n{definitions(DOCS.parent / path, names)}\n```\n{end}"
-        if not callable(snippets.get(given)):
-            raise ValueError(f"snippets.py has no function {given}")
-        return f"{marker}```text\ndevice: {device.name}, {device.platform}\n{snippets[given]()}\n```\n{end}"
+        if not callable(snippets.get(name)):
+            raise ValueError(f"snippets.py has no function {name}")
+        return f"{marker}```text\ndevice: {device.name}, {device.platform}\n{snippets[name]()}\n```\n{end}"
 
     if len(re.findall(BEGIN, page)) != len(BLOCK.findall(page)) or len(BLOCK.findall(page)) != page.count("<!-- end"):
         raise ValueError("a marker does not begin or end a block")
     with cm.Context(device):
-        return BLOCK.sub(pasted, page)
+        return BLOCK.sub(paste, page)
 
 
 def definitions(path: Path, names: list[str]) -> str:
     """The text of top-level functions and assignments of a Python file."""
     text = path.read_text(encoding="utf-8")
-    found: dict[str, str] = {}
+    definition: dict[str, str] = {}
     for node in ast.parse(text).body:
         first = min([node.lineno, *(d.lineno for d in getattr(node, "decorator_list", []))])
         lines = "\n".join(text.splitlines()[first - 1 : node.end_lineno])
         for target in getattr(node, "targets", [node]):
-            found[getattr(target, "id", getattr(target, "name", ""))] = lines
-    if missing := set(names) - set(found):
+            definition[getattr(target, "id", getattr(target, "name", ""))] = lines
+    if missing := set(names) - set(definition):
         raise ValueError(f"{path.name} does not define {', '.join(sorted(missing))}")
-    return "\n\n".join(found[name] for name in names)
+    return "\n\n".join(definition[name] for name in names)
 
 
 def structure(page: str) -> str:
     """A page's text less what depends on the device."""
-    for pattern, kept in OF_THE_DEVICE:
-        page = re.sub(pattern, kept, page, flags=re.M)
+    for pattern, replacement in OF_THE_DEVICE:
+        page = re.sub(pattern, replacement, page, flags=re.M)
     return page
 
 
@@ -81,11 +81,11 @@ def main(check: bool) -> int:
     device, stale = cm.select_device("cpu"), []
     for path in pages():
         page = path.read_text(encoding="utf-8")
-        made = built(page, device)
-        if check and structure(made) != structure(page):
+        text = build(page, device)
+        if check and structure(text) != structure(page):
             stale.append(path.name)
-        elif not check and made != page:
-            path.write_text(made, encoding="utf-8")
+        elif not check and text != page:
+            path.write_text(text, encoding="utf-8")
             print(f"wrote {path.name}")
     if stale:
         print(f"not up to date: {', '.join(stale)}; run make docs", file=sys.stderr)

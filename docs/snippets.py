@@ -28,12 +28,12 @@ def ones(*shape: int) -> np.ndarray:
 
 def scopes(mode: str, batch: tuple[int, int]) -> str:
     """The projection of the example at three lengths and for a batch."""
-    projection, told = GEOMETRY["proj_a_on_b"], []
+    projection, lines = GEOMETRY["proj_a_on_b"], []
     for shape in ((3,), (3000,), (LONG,), batch):
         b, rows = ones(*shape), len(shape) > 1
-        told.append(f"# {f'batch of {shape[0]:,} rows, ' if rows else ''}length {shape[-1]:,}")
-        told.append(projection.explain(b, b, mode=mode, batch=rows))
-    return "\n".join(told)
+        lines.append(f"# {f'batch of {shape[0]:,} rows, ' if rows else ''}length {shape[-1]:,}")
+        lines.append(projection.explain(b, b, mode=mode, batch=rows))
+    return "\n".join(lines)
 
 
 def scopes_sequential() -> str:
@@ -56,16 +56,16 @@ def share_short() -> str:
     return str(share.explain(ones(3000), mode="sequential"))
 
 
-def unfolded() -> str:
+def unfold_long() -> str:
     total = cm.Unfold("product") >> cm.Map("p / (1 + p)") >> cm.Reduce("sum")
     return str(total.explain(np.float32(0.5), LONG, mode="sequential"))
 
 
-def compiled() -> str:
+def compile_short() -> str:
     return str(GEOMETRY["proj_a_on_b"].compile([(3,), (3,)], "f4", mode="sequential").explain())
 
 
-def streamed() -> str:
+def stream_long() -> str:
     device = cm.array(ones(1)).context.device
     small = cm.Context(device, memory_limit="8M")
     return str(softmax.explain(ones(LONG), context=small, mode="sequential"))

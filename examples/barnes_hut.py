@@ -39,14 +39,14 @@ def masks(rows: np.ndarray, centroids: np.ndarray, opening: float) -> tuple[cm.R
     return cm.Ranges.from_matrix(rows, rows, near), cm.Ranges.from_matrix(rows, each, ~near)
 
 
-def timed(call, *arguments):
+def best_time(call, *arguments):
     """What a call gives, and the fewest milliseconds that it takes once its kernels and plans are there."""
-    found, spent = call(*arguments), []
+    pulls, milliseconds = call(*arguments), []
     for _ in range(3):
         start = perf_counter()
         call(*arguments)
-        spent.append(1e3 * (perf_counter() - start))
-    return found, min(spent)
+        milliseconds.append(1e3 * (perf_counter() - start))
+    return pulls, min(milliseconds)
 
 
 def main(device: str | cm.Device | None = None, points: int | str = POINTS, picture: str | None = None) -> None:
@@ -57,15 +57,15 @@ def main(device: str | cm.Device | None = None, points: int | str = POINTS, pict
 
     errors = []
     with cm.Context(device) as context:
-        dense, spent = timed(pull, x, x, masses)
-        print(f"{context.device}\n{len(x):,} points in {len(rows):,} clusters; all pairs {spent:.1f} ms")
+        dense, ms = best_time(pull, x, x, masses)
+        print(f"{context.device}\n{len(x):,} points in {len(rows):,} clusters; all pairs {ms:.1f} ms")
         for opening in OPENINGS:
             near, far = masks(rows, centroids, opening * CELL)
-            opened, spent_near = timed(pull, x, x, masses, near)
-            closed, spent_far = timed(pull, x, centroids, weights, far)
-            errors.append(np.linalg.norm(opened + closed - dense) / np.linalg.norm(dense))
-            met, spent = (near.pairs + far.pairs) / len(x) ** 2, spent_near + spent_far
-            print(f"opened below {opening:4} cells: {met:6.2%} of the pairs, error {errors[-1]:.1e}, {spent:.1f} ms")
+            pull_near, near_ms = best_time(pull, x, x, masses, near)
+            pull_far, far_ms = best_time(pull, x, centroids, weights, far)
+            errors.append(np.linalg.norm(pull_near + pull_far - dense) / np.linalg.norm(dense))
+            share, ms = (near.pairs + far.pairs) / len(x) ** 2, near_ms + far_ms
+            print(f"opened below {opening:4} cells: {share:6.2%} of the pairs, error {errors[-1]:.1e}, {ms:.1f} ms")
     assert errors[0] < 0.1 and errors[-1] < 1e-3 and errors == sorted(errors, reverse=True)
 
     way = x.astype(np.float64) - x[:50, None]

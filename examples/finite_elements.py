@@ -30,7 +30,7 @@ def local_matrices(points: np.ndarray, corners: np.ndarray) -> tuple[np.ndarray,
     return edges @ edges.transpose(0, 2, 1) / (4 * area[:, None, None]), area
 
 
-def assembled(rows: np.ndarray, columns: np.ndarray, data: np.ndarray, size: int) -> cm.SpmvPlan:
+def assemble(rows: np.ndarray, columns: np.ndarray, data: np.ndarray, size: int) -> cm.SpmvPlan:
     """The matrix of entries that overlap: sorted by place, those of one place are a run of keys."""
     order = np.lexsort((columns, rows))
     places, entries = cm.reduce_by_key(rows[order] * size + columns[order], data[order].astype(np.float32))
@@ -42,9 +42,9 @@ def assembled(rows: np.ndarray, columns: np.ndarray, data: np.ndarray, size: int
 def advance(x, r, p, q, norm):
     """One step of conjugate gradients, q = A p: the next x, r, p and |r|²."""
     step = norm / cm.Reduce("sum")(p * q)
-    left = r - step * q
-    after = cm.Reduce("sum")(left * left)
-    return x + step * p, left, left + after / norm * p, after
+    residual = r - step * q
+    after = cm.Reduce("sum")(residual * residual)
+    return x + step * p, residual, residual + after / norm * p, after
 
 
 def main(device: str | cm.Device | None = None, picture: str | None = None) -> None:
@@ -55,11 +55,11 @@ def main(device: str | cm.Device | None = None, picture: str | None = None) -> N
     inner = ((points > 0) & (points < 1)).all(1)
     number = np.cumsum(inner) - 1  # of an inner point; the others are held at 0
     rows, columns = np.repeat(corners, 3, 1).reshape(-1), np.tile(corners, (1, 3)).reshape(-1)
-    kept = inner[rows] & inner[columns]
+    both_inner = inner[rows] & inner[columns]
 
     with cm.Context(device) as context:
-        data = stiffness.reshape(-1)[kept]
-        matrix = assembled(number[rows[kept]], number[columns[kept]], data, int(inner.sum()))
+        data = stiffness.reshape(-1)[both_inner]
+        matrix = assemble(number[rows[both_inner]], number[columns[both_inner]], data, int(inner.sum()))
         r = p = cm.array(load[inner].astype(np.float32))
         x = cm.array(np.zeros(r.size, np.float32))
         norm = cm.Reduce("sum")(cm.Map("r * r")(r))
@@ -67,9 +67,9 @@ def main(device: str | cm.Device | None = None, picture: str | None = None) -> N
         while steps < 1000 and (steps % 10 or float(norm) > enough):  # looked at every tenth step
             x, r, p, norm = advance(x, r, p, matrix.apply(p), norm)
             steps += 1
-        found = np.zeros(len(points))
-        found[inner] = x.to_numpy()
-    worst = np.abs(found - exact).max()
+        solution = np.zeros(len(points))
+        solution[inner] = x.to_numpy()
+    worst = np.abs(solution - exact).max()
     print(f"{context.device}\n{matrix}\n{steps} steps of conjugate gradients, worst error {worst:.1e}")
     assert steps < 1000 and worst < 3e-3
 
@@ -77,9 +77,9 @@ def main(device: str | cm.Device | None = None, picture: str | None = None) -> N
         from matplotlib.figure import Figure
 
         axes = Figure(figsize=(5.5, 4.5), layout="constrained").subplots()
-        drawn = axes.tripcolor(*points.T, corners, found, shading="gouraud")
+        picture_of_solution = axes.tripcolor(*points.T, corners, solution, shading="gouraud")
         axes.triplot(*points.T, corners, linewidth=0.1, color="black")
-        axes.figure.colorbar(drawn, label="u")
+        axes.figure.colorbar(picture_of_solution, label="u")
         axes.set(title=f"{len(corners):,} triangles", aspect="equal")
         axes.figure.savefig(picture, dpi=120)
 

@@ -31,20 +31,20 @@ def main(device: str | cm.Device | None = None, picture: str | None = None) -> N
     x = np.stack(np.meshgrid(steps, steps), -1).reshape(-1, 2)
 
     with cm.Context(device) as context:
-        found = density(x, y, weights)
-        print(f"{context.device}\n{len(x):,} × {len(y):,} pairs, densities up to {found.max():.1f}")
+        result = density(x, y, weights)
+        print(f"{context.device}\n{len(x):,} × {len(y):,} pairs, densities up to {result.max():.1f}")
 
     some = rng.choice(len(x), 50)
-    squared = ((x[some, None].astype(np.float64) - y) ** 2).sum(-1)
-    exact = np.exp(-squared / (2 * WIDTH**2)) @ weights
-    assert np.all(np.abs(found[some] - exact) <= 1e-5 * exact + 1e-6)
+    squares = ((x[some, None].astype(np.float64) - y) ** 2).sum(-1)
+    exact = np.exp(-squares / (2 * WIDTH**2)) @ weights
+    assert np.all(np.abs(result[some] - exact) <= 1e-5 * exact + 1e-6)
 
     if picture and find_spec("matplotlib"):
         from matplotlib.figure import Figure
 
         left, right = Figure(figsize=(9, 4.5), layout="constrained").subplots(1, 2)
         left.scatter(*y.T, s=0.3 * weights, color="black")
-        right.imshow(found.reshape(SIDE, SIDE), origin="lower", extent=(0, 1, 0, 1), cmap="magma")
+        right.imshow(result.reshape(SIDE, SIDE), origin="lower", extent=(0, 1, 0, 1), cmap="magma")
         left.set(title="points, by weight", aspect="equal", xlim=(0, 1), ylim=(0, 1))
         right.set(title="their density")
         left.figure.savefig(picture, dpi=120)

@@ -74,8 +74,8 @@ def check(shape: tuple[int, ...], mode: str) -> None:
     unit = 12 * np.finfo(np.float32).eps / 2 + shape[-1] * np.finfo(np.float64).eps / 2
     how = {"mode": mode, "batch": len(shape) > 1}
 
-    def near(got, exact, scale):
-        assert np.shape(got) == exact.shape and np.all(np.abs(got - exact) <= unit * scale)
+    def near(result, exact, scale):
+        assert np.shape(result) == exact.shape and np.all(np.abs(result - exact) <= unit * scale)
 
     near(armean(b, **how), wide_b.mean(-1), np.abs(wide_b).mean(-1))
     near(dot(b, c, **how), n[..., 0], terms[..., 0])
@@ -98,8 +98,8 @@ def main(device: str | cm.Device | None = None) -> None:
             for shape in ((3,), (3_000_000,), (1_000_000, 3)):
                 check(shape, mode)
                 some = np.ones(shape, np.float32)
-                told = proj_a_on_b.explain(some, some, mode=mode, batch=len(shape) > 1)
-                scope = re.findall(r"scope (\w+)", told)[0]
+                explanation = proj_a_on_b.explain(some, some, mode=mode, batch=len(shape) > 1)
+                scope = re.findall(r"scope (\w+)", explanation)[0]
                 print(f"{mode:10}  {some.size // shape[-1]:>8,}  {shape[-1]:>10,}  {scope}")
 
 

@@ -37,9 +37,9 @@ def expected(keys: np.ndarray, minutes: np.ndarray) -> dict[str, np.ndarray]:
     starts = np.concatenate([[0], np.flatnonzero(keys[1:] != keys[:-1]) + 1])
     count = np.diff(np.append(starts, len(keys)))
     total = np.add.reduceat(wide, starts)
-    left = wide - np.repeat(total / count, count)
+    apart = wide - np.repeat(total / count, count)
     return {
-        "count": count, "sum": total, "mean": total / count, "std": np.sqrt(np.add.reduceat(left**2, starts) / count),
+        "count": count, "sum": total, "mean": total / count, "std": np.sqrt(np.add.reduceat(apart**2, starts) / count),
         "maximum": np.maximum.reduceat(wide, starts),
     }  # fmt: skip
 
@@ -49,23 +49,23 @@ def main(device: str | cm.Device | None = None, picture: str | None = None) -> N
     with cm.Context(device) as context:
         groups, counts, _ = cm.run_lengths(keys)
         plan = cm.KeyPlan(keys)  # the groups, found once
-        held = cm.array(minutes)
-        found = {op: plan.reduce(held, op)[1].to_numpy() for op in ("sum", "mean", "std", "maximum")}
+        on_device = cm.array(minutes)
+        results = {op: plan.reduce(on_device, op)[1].to_numpy() for op in ("sum", "mean", "std", "maximum")}
         # days alone: any traced predicate says where a group goes on
         days, per_day = cm.reduce_by_key(keys, minutes, equal=lambda a, b: a["day"] == b["day"])
-    print(f"{context.device}\n{plan}\nlongest journey {found['maximum'].max():.0f} minutes, {len(days)} days")
+    print(f"{context.device}\n{plan}\nlongest journey {results['maximum'].max():.0f} minutes, {len(days)} days")
 
-    wanted = expected(keys, minutes)
-    assert (counts == wanted.pop("count")).all() and (keys[np.cumsum(counts) - 1] == groups).all()
-    for op, values in wanted.items():
-        assert np.allclose(found[op], values, rtol=1e-5, atol=1e-4), op
+    reference = expected(keys, minutes)
+    assert (counts == reference.pop("count")).all() and (keys[np.cumsum(counts) - 1] == groups).all()
+    for op, values in reference.items():
+        assert np.allclose(results[op], values, rtol=1e-5, atol=1e-4), op
     assert np.allclose(per_day.sum(), minutes.sum(dtype=np.float64), rtol=1e-6)
 
     if picture and find_spec("matplotlib"):
         from matplotlib.figure import Figure
 
         table = np.full((LINES, DAYS), np.nan)
-        table[groups["line"], groups["day"]] = found["mean"]
+        table[groups["line"], groups["day"]] = results["mean"]
         axes = Figure(figsize=(8, 3.5), layout="constrained").subplots()
         axes.figure.colorbar(axes.imshow(table, aspect="auto", interpolation="nearest"), label="mean minutes")
         axes.set(title=f"{JOURNEYS:,} journeys in {plan.runs:,} groups", xlabel="day", ylabel="line")

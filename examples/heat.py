@@ -17,24 +17,24 @@ def plate(size: int) -> tuple[np.ndarray, np.ndarray]:
     return (1.0 * disc - 1.0 * bar).astype(np.float32), border | disc | bar
 
 
-def sweep(u, held):
+def sweep(u, edge):
     """Every temperature that is not held becomes the mean of its four neighbours (Jacobi's iteration)."""
     after = u.copy()
     after[1:-1, 1:-1] = (u[:-2, 1:-1] + u[2:, 1:-1] + u[1:-1, :-2] + u[1:-1, 2:]) / 4
-    return np.where(held, u, after)
+    return np.where(edge, u, after)
 
 
-def balance(u, held):
+def balance(u, edge):
     """(largest change of the next sweep, mean temperature of every row, warmest free place): all by NumPy's names."""
-    change = np.max(np.abs(sweep(u, held) - u))
-    free = np.where(held, -np.inf, u)
+    change = np.max(np.abs(sweep(u, edge) - u))
+    free = np.where(edge, -np.inf, u)
     return float(change), np.mean(u, axis=1), int(np.argmax(free))
 
 
 def main(device: str | cm.Device | None = None) -> None:
-    start, held = plate(SIZE)
+    start, edge = plate(SIZE)
     with cm.Context(device) as context:
-        u, there = cm.array(start), cm.array(held)
+        u, there = cm.array(start), cm.array(edge)
         first, _, _ = balance(u, there)
         for _ in range(SWEEPS):
             u = sweep(u, there)
@@ -44,11 +44,11 @@ def main(device: str | cm.Device | None = None) -> None:
 
     expected = start
     for _ in range(SWEEPS):
-        expected = sweep(expected, held)
-    change, means, _ = balance(expected, held)
+        expected = sweep(expected, edge)
+    change, means, _ = balance(expected, edge)
     assert np.allclose(u.to_numpy(), expected, atol=1e-5) and abs(last - change) < 1e-5 and last < first / 50
-    assert np.allclose(rows.to_numpy(), means, atol=1e-5) and not held.reshape(-1)[place]
-    assert np.array_equal(inside.to_numpy(), u.to_numpy()[~held])
+    assert np.allclose(rows.to_numpy(), means, atol=1e-5) and not edge.reshape(-1)[place]
+    assert np.array_equal(inside.to_numpy(), u.to_numpy()[~edge])
 
 
 if __name__ == "__main__":

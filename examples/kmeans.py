@@ -11,10 +11,10 @@ import clmapreduce as cm
 POINTS, CLUSTERS = 30_000, 12
 
 
-def assigned(x, centres):
+def assign(x, centres):
     """(squared distance to the nearest centre, its index), for points x (N, D): two arrays (N,)."""
-    squared = ((cm.Vi(x) - cm.Vj(centres)) ** 2).sum(-1)
-    nearest, label = squared.min_argmin(dim=1)
+    distance = ((cm.Vi(x) - cm.Vj(centres)) ** 2).sum(-1)
+    nearest, label = distance.min_argmin(dim=1)
     return np.asarray(nearest)[:, 0], np.asarray(label)[:, 0]
 
 
@@ -23,7 +23,7 @@ def kmeans(x: np.ndarray, centres: np.ndarray, most: int = 300):
     on_device, costs, labels = cm.array(x), [], None
     for _ in range(most):
         before = labels
-        nearest, labels = assigned(on_device, cm.array(centres))
+        nearest, labels = assign(on_device, cm.array(centres))
         costs.append(nearest.sum(dtype=np.float64))
         if before is not None and np.array_equal(labels, before):
             break
@@ -43,8 +43,8 @@ def main(device: str | cm.Device | None = None, picture: str | None = None) -> N
         centres, labels, costs = kmeans(x, x[:CLUSTERS])
     print(f"{context.device}\n{len(costs)} iterations, cost {costs[0]:.1f} → {costs[-1]:.1f}")
 
-    squared = ((x[:, None].astype(np.float64) - centres) ** 2).sum(-1)
-    assert np.allclose(np.take_along_axis(squared, labels[:, None], 1)[:, 0], squared.min(1), atol=1e-6)
+    squares = ((x[:, None].astype(np.float64) - centres) ** 2).sum(-1)
+    assert np.allclose(np.take_along_axis(squares, labels[:, None], 1)[:, 0], squares.min(1), atol=1e-6)
     assert all(after <= before * (1 + 1e-6) for before, after in pairwise(costs))
 
     if picture and find_spec("matplotlib"):

@@ -29,16 +29,16 @@ def main(device: str | cm.Device | None = None, picture: str | None = None) -> N
     queries = np.stack(np.meshgrid(steps, steps), -1).reshape(-1, 2)
 
     with cm.Context(device) as context:
-        found = neighbours(queries, points)
-    votes = labels[found].mean(1)
-    right = np.mean((votes > 0.5) == true_class(queries))
-    print(f"{context.device}\n{len(queries):,} queries among {TRAIN:,} points, {right:.1%} classified right")
-    assert right > 0.95
+        result = neighbours(queries, points)
+    votes = labels[result].mean(1)
+    accuracy = np.mean((votes > 0.5) == true_class(queries))
+    print(f"{context.device}\n{len(queries):,} queries among {TRAIN:,} points, {accuracy:.1%} classified right")
+    assert accuracy > 0.95
 
     some = rng.choice(len(queries), 50)
-    squared = ((queries[some, None].astype(np.float64) - points) ** 2).sum(-1)
-    nearest = np.sort(squared, 1)[:, :K]
-    assert np.allclose(np.take_along_axis(squared, found[some], 1), nearest, rtol=1e-4, atol=1e-9)
+    squares = ((queries[some, None].astype(np.float64) - points) ** 2).sum(-1)
+    nearest = np.sort(squares, 1)[:, :K]
+    assert np.allclose(np.take_along_axis(squares, result[some], 1), nearest, rtol=1e-4, atol=1e-9)
 
     if picture and find_spec("matplotlib"):
         from matplotlib.figure import Figure

@@ -35,21 +35,21 @@ def main(device: str | cm.Device | None = None, picture: str | None = None) -> N
             g = softmin(y, x, f)
         plan = (cm.Vi(f) + cm.Vj(g) - cost(x, y)) / BLUR**2  # its exponential / N² is how much goes from i to j
         mass = plan.exp().sum(dim=1) / POINTS
-        moved = plan.sumsoftmaxweight(cm.Vj(y), dim=1)
+        image = plan.sumsoftmaxweight(cm.Vj(y), dim=1)
     off = np.abs(mass - 1).mean()
     print(f"{context.device}\ncost {(f.mean() + g.mean()):.4f}, mean error of the masses that leave {off:.0e}")
     assert off < 0.02
 
-    squared = ((x[:50, None].astype(np.float64) - y) ** 2).sum(-1) / 2
-    weights = np.exp((f[:50].astype(np.float64) + g.T - squared) / BLUR**2)
-    assert np.abs(moved[:50] - weights @ y / weights.sum(1, keepdims=True)).max() < 1e-3
+    costs = ((x[:50, None].astype(np.float64) - y) ** 2).sum(-1) / 2
+    weights = np.exp((f[:50].astype(np.float64) + g.T - costs) / BLUR**2)
+    assert np.abs(image[:50] - weights @ y / weights.sum(1, keepdims=True)).max() < 1e-3
 
     if picture and find_spec("matplotlib"):
         from matplotlib.figure import Figure
 
         axes = Figure(figsize=(5, 5), layout="constrained").add_subplot(title="from a disc to two bars", aspect="equal")
         axes.scatter(*y.T, s=2, color="lightgrey")
-        for points in (x, moved):
+        for points in (x, image):
             axes.scatter(*points.T, s=2, c=angle, cmap="hsv")
         axes.figure.savefig(picture, dpi=120)
 

@@ -16,8 +16,8 @@ def web(rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
     target = rng.integers(0, LINKS, len(source))
     for page in range(LINKS + 1, PAGES):
         first = (page - LINKS) * LINKS
-        copied = rng.random(LINKS) < 0.7
-        older = np.where(copied, target[rng.integers(0, first, LINKS)], rng.integers(0, page, LINKS))
+        copies = rng.random(LINKS) < 0.7
+        older = np.where(copies, target[rng.integers(0, first, LINKS)], rng.integers(0, page, LINKS))
         target[first : first + LINKS] = older
     return source, target
 
@@ -35,30 +35,30 @@ def main(device: str | cm.Device | None = None, picture: str | None = None) -> N
         pass_on = cm.Map(lambda rank, share: rank * share)
 
         @cm.fuse
-        def settle(passed, rank):
-            lost = (1 - cm.Reduce("sum")(passed)) / PAGES  # what pages without links, and damping, spread evenly
-            return passed + lost, cm.Reduce("sum")(abs(passed + lost - rank))
+        def settle(inflow, rank):
+            loss = (1 - cm.Reduce("sum")(inflow)) / PAGES  # what pages without links, and damping, spread evenly
+            return inflow + loss, cm.Reduce("sum")(abs(inflow + loss - rank))
 
         shares, rank = cm.array(share), cm.array(np.full(PAGES, 1 / PAGES, np.float32))
         change, steps = 1.0, 0
         while change > 1e-6 and steps < 200:
-            rank, moved = settle(links.apply(pass_on(rank, shares)), rank)
-            change, steps = float(moved), steps + 1
-        found = rank.to_numpy()
+            rank, total_change = settle(links.apply(pass_on(rank, shares)), rank)
+            change, steps = float(total_change), steps + 1
+        result = rank.to_numpy()
 
     exact = np.full(PAGES, 1 / PAGES)
     for _ in range(steps):
-        passed = np.bincount(target, exact[source] * share[source], PAGES)
-        exact = passed + (1 - passed.sum()) / PAGES
-    best = np.argsort(-found)[:3]
-    print(f"{context.device}\n{links}\n{steps} steps, total {found.sum():.6f}, highest ranks: pages {best.tolist()}")
-    assert steps < 200 and np.abs(found - exact).max() < 1e-5 * exact.max()
+        inflow = np.bincount(target, exact[source] * share[source], PAGES)
+        exact = inflow + (1 - inflow.sum()) / PAGES
+    best = np.argsort(-result)[:3]
+    print(f"{context.device}\n{links}\n{steps} steps, total {result.sum():.6f}, highest ranks: pages {best.tolist()}")
+    assert steps < 200 and np.abs(result - exact).max() < 1e-5 * exact.max()
 
     if picture and find_spec("matplotlib"):
         from matplotlib.figure import Figure
 
         axes = Figure(figsize=(6, 4.5), layout="constrained").subplots()
-        axes.loglog(np.bincount(target, minlength=PAGES) + 1, found, ".", markersize=2)
+        axes.loglog(np.bincount(target, minlength=PAGES) + 1, result, ".", markersize=2)
         axes.set(title=f"{PAGES:,} pages", xlabel="links to a page, and one", ylabel="rank")
         axes.figure.savefig(picture, dpi=120)
 

@@ -11,7 +11,7 @@ SAMPLES, SIDE, RANGE, RIDGE = 4_000, 100, 0.3, 1e-3
 
 
 def surface(x: np.ndarray) -> np.ndarray:
-    """What is sampled, (N, 1)."""
+    """The function to interpolate, (N, 1)."""
     u, v = x.T.astype(np.float64)
     return (np.sin(8 * u) * np.cos(6 * v) + np.exp(-40 * ((u - 0.7) ** 2 + (v - 0.3) ** 2)))[:, None]
 
@@ -30,8 +30,8 @@ def main(device: str | cm.Device | None = None, picture: str | None = None) -> N
 
     with cm.Context(device) as context:
         weights, status = kernel(samples, samples).solve(values, alpha=RIDGE, eps=1e-4, return_status=True)
-        found = kernel(grid, samples) @ weights
-    worst = np.abs(found - surface(grid)).max()
+        result = kernel(grid, samples) @ weights
+    worst = np.abs(result - surface(grid)).max()
     print(f"{context.device}\n{status.iterations} iterations, residual {status.residual:.0e}, worst error {worst:.1e}")
     assert status.converged and worst < 0.05
 
@@ -44,7 +44,7 @@ def main(device: str | cm.Device | None = None, picture: str | None = None) -> N
 
         left, right = Figure(figsize=(9, 4.5), layout="constrained").subplots(1, 2)
         left.scatter(*samples.T, c=values, s=4)
-        right.imshow(found.reshape(SIDE, SIDE), origin="lower", extent=(0, 1, 0, 1))
+        right.imshow(result.reshape(SIDE, SIDE), origin="lower", extent=(0, 1, 0, 1))
         left.set(title=f"{SAMPLES:,} samples", aspect="equal", xlim=(0, 1), ylim=(0, 1))
         right.set(title="the surface through them")
         left.figure.savefig(picture, dpi=120)

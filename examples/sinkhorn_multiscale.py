@@ -1,7 +1,7 @@
 """Multiscale optimal transport: Sinkhorn's algorithm on clusters, then on points where the plan is not negligible.
 
 The blur shrinks from step to step (ε-scaling), and the last steps of either level are over-relaxed. While the blur is
-as wide as a cell, centroids stand for their points. The potentials of these then tell which clusters exchange mass, and
+as wide as a cell, centroids stand for their points. Their potentials then show which clusters exchange mass, and
 points meet the points of such clusters only (kernel truncation: Schmitzer 2019, Feydy 2020; over-relaxation: Thibault
 et al. 2021).
 """
@@ -14,7 +14,7 @@ import numpy as np
 
 import clmapreduce as cm
 
-POINTS, CELL, BLUR, NEGLIGIBLE, RELAXED = 8_000, 0.03, 0.02, 1e-4, 1.7
+POINTS, CELL, BLUR, NEGLIGIBLE, RELAXATION = 8_000, 0.03, 0.02, 1e-4, 1.7
 BLURS = [0.7**step for step in range(10)] + [CELL] * 30 + [BLUR] * 40
 
 
@@ -47,7 +47,7 @@ def sinkhorn(x, a, y, b, g, blurs, ranges=None):
     """Potentials f (M, 1), g (N, 1) after these blurs, from g on, for weights a (M, 1) at x and b (N, 1) at y."""
     f, before = 0, None
     for blur in blurs:
-        step, before = RELAXED if blur == before else 1, blur
+        step, before = RELAXATION if blur == before else 1, blur
         f = f + step * (softmin(blur**2, x, y, b, g, ranges) - f)
         g = g + step * (softmin(blur**2, y, x, a, f, ranges and ranges.T) - g)
     return f, g
@@ -89,24 +89,24 @@ def main(device: str | cm.Device | None = None, points: int | str = POINTS, pict
     print(f"error of the cost {wrong:.1e}, of the potentials at most {off:.2f} ε")
     assert wrong < 1e-4 and off < 0.2
 
-    squared = ((y[:50, None].astype(np.float64) - x) ** 2).sum(-1)
-    sums = (a[:, 0] * np.exp((dense_f[:, 0] + dense_g[:50].astype(np.float64) - squared / 2) / BLUR**2)).sum(1)
+    squares = ((y[:50, None].astype(np.float64) - x) ** 2).sum(-1)
+    sums = (a[:, 0] * np.exp((dense_f[:, 0] + dense_g[:50].astype(np.float64) - squares / 2) / BLUR**2)).sum(1)
     assert np.abs(sums - 1).max() < 1e-2
 
     if picture and find_spec("matplotlib"):
         from matplotlib.figure import Figure
 
         left, right = Figure(figsize=(9.5, 4.75), layout="constrained").subplots(1, 2)
-        _, ends, met, *_ = ranges.arrays()
+        _, ends, intervals, *_ = ranges.arrays()
         left.scatter(*x.T, s=1, color="lightsteelblue")
         left.scatter(*y.T, s=1, color="lightgrey")
-        for chosen, color in (
+        for cluster, color in (
             (len(ends) // 5, "tab:red"),
             (len(ends) // 2, "tab:green"),
             (4 * len(ends) // 5, "tab:blue"),
         ):
-            left.scatter(*x[slice(*source.rows[chosen])].T, s=12, marker="s", color=color)
-            for interval in met[ends[chosen - 1] : ends[chosen]]:
+            left.scatter(*x[slice(*source.rows[cluster])].T, s=12, marker="s", color=color)
+            for interval in intervals[ends[cluster - 1] : ends[cluster]]:
                 left.scatter(*y[slice(*interval)].T, s=2, color=color)
         left.set(title="three clusters of a disc, and what they meet", aspect="equal", xlim=(0, 1), ylim=(0, 1))
         ranges.plot(right)

@@ -4,7 +4,7 @@ write.
 
 from hostsched.compiler.build import build
 from hostsched.compiler.disk_cache import cache_folder
-from hostsched.device.choice import devices, select_device, unusable_devices
+from hostsched.device.choice import devices, select_device, spelled, unusable_devices
 from hostsched.device.device import Device, DeviceFacts
 from hostsched.device.traits import DriverTraits
 from hostsched.driver.report import RuntimeReport, report
@@ -29,7 +29,7 @@ from hostsched.jobs.replay import Launch, Replay
 from hostsched.kernels.program import Kernel, Program
 from hostsched.memory.arena import Arena
 from hostsched.memory.buffer import Buffer
-from hostsched.queue.profile import Profile, Record, trace_events
+from hostsched.queue.profile import Profile, Record, trace_events, write_trace
 from hostsched.queue.queue import Queue
 from hostsched.queue.shared_context import SharedContext, new_context
 from hostsched.queue.submission import Submission
@@ -81,6 +81,8 @@ __all__ = [
     "read_back",
     "report",
     "select_device",
+    "spelled",
     "trace_events",
     "unusable_devices",
+    "write_trace",
 ]

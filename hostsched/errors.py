@@ -105,9 +105,10 @@ class ProgramBuildError(HostSchedError):
 
     def _message(self) -> str:
         lines = self.log.splitlines()
-        shown = lines[:_MAX_LOG_LINES] + [f"({len(lines) - _MAX_LOG_LINES} more lines)"] * (len(lines) > _MAX_LOG_LINES)
-        parts = [f"OpenCL program does not build on {self.device_name}", "\n".join(shown) or "(the driver left no log)"]
-        parts += [_shown(self.source, line, column) for line, column in _places(self.log, self.source)]
+        rest = len(lines) - _MAX_LOG_LINES
+        log = "\n".join(lines[:_MAX_LOG_LINES] + [f"({rest} more lines)"] * (rest > 0))
+        parts = [f"OpenCL program does not build on {self.device_name}", log or "(the driver left no log)"]
+        parts += [_excerpt(self.source, line, column) for line, column in _places(self.log, self.source)]
         return "\n\n".join(parts)
 
 
@@ -118,7 +119,7 @@ def _places(log: str, source: str) -> list[tuple[int, int]]:
     return [place for place in places if 1 <= place[0] <= count][:_MAX_PLACES]
 
 
-def _shown(source: str, line: int, column: int) -> str:
+def _excerpt(source: str, line: int, column: int) -> str:
     """Numbered lines around `line`, with a caret under `column`."""
     lines = source.splitlines()
     first, last = max(1, line - _CONTEXT_LINES), min(len(lines), line + _CONTEXT_LINES)

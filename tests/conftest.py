@@ -16,7 +16,7 @@ import pytest
 ROOT = Path(__file__).resolve().parents[1]
 CACHE = ROOT / ".pytest_cache"
 os.environ.setdefault("CLMR_CACHE_DIR", str(CACHE / "kernels"))  # local runs find their kernels again
-# PoCL keeps kernels itself, in a folder that processes had better not share
+# PoCL keeps kernels itself, in a folder that processes should not share
 os.environ.setdefault("POCL_CACHE_DIR", str(CACHE / f"pocl-{os.environ.get('PYTEST_XDIST_WORKER', 'alone')}"))
 sys.path.insert(0, str(Path(__file__).parent))  # for `support`, beside this file
 
@@ -32,20 +32,20 @@ USUAL_LOCAL_MEMORY = 48 << 10
 
 def _ids() -> list[str]:
     """The driver's maker, with a number where several devices share it."""
-    seen: Counter[str] = Counter()
+    counts: Counter[str] = Counter()
     names = []
     for device in DEVICES:
-        seen[device.vendor] += 1
-        names.append(device.vendor + (str(seen[device.vendor]) if seen[device.vendor] > 1 else ""))
+        counts[device.vendor] += 1
+        names.append(device.vendor + (str(counts[device.vendor]) if counts[device.vendor] > 1 else ""))
     return names
 
 
 @pytest.fixture(scope="session", params=DEVICES, ids=_ids())
 def context(request: pytest.FixtureRequest) -> Iterator[cm.Context]:
     """A context on one device; each test that asks for it runs on every device."""
-    made = cm.Context(request.param)
-    yield made
-    made.wait()
+    new = cm.Context(request.param)
+    yield new
+    new.wait()
 
 
 @pytest.fixture(scope="session", params=["sequential", "parallel"])
@@ -72,9 +72,9 @@ def pytest_runtest_call(item: pytest.Item) -> Generator[None, Any, Any]:
     """Skips what the library refuses on a device: float64 where there is none, groups of several work-items where the
     driver computes those wrongly, and launch boxes of the tests' own where local memory is small.
     """
-    known = getattr(item, "funcargs", {})
-    context = known.get("context")
-    if context is not None and known.get("mode") == "parallel" and not context.device.sound_groups:
+    arguments = getattr(item, "funcargs", {})
+    context = arguments.get("context")
+    if context is not None and arguments.get("mode") == "parallel" and not context.device.sound_groups:
         pytest.skip(f"{context.device.name} computes groups of several work-items wrongly")
     try:
         return (yield)
@@ -91,7 +91,7 @@ def pytest_runtest_call(item: pytest.Item) -> Generator[None, Any, Any]:
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Leaves out what is not drawn, before the marks are looked at."""
+    """Marks the cases that this run leaves out, before pytest reads the marks."""
     mark_what_is_not_drawn(items, config, os.environ["CLMR_DRAW_SEED"])
     mark_the_rest(items, config, os.environ["CLMR_DRAW_SEED"])
 

@@ -50,24 +50,24 @@ def functions(*folders: str) -> Iterator[tuple[Path, ast.FunctionDef]]:
 
 def long_signatures() -> list[str]:
     """Functions with many parameters, `self` and `cls` not counted."""
-    found = []
+    matches = []
     for path, node in functions(*PACKAGES):
         names = [argument.arg for argument in (*node.args.posonlyargs, *node.args.args, *node.args.kwonlyargs)]
         count = len([name for name in names if name not in ("self", "cls")])
         if count >= MANY:
-            found.append(f"{place(path, node.lineno)} {node.name} ({count})")
-    return found
+            matches.append(f"{place(path, node.lineno)} {node.name} ({count})")
+    return matches
 
 
 def text_in_schemes() -> dict[str, int]:
     """Lines of the functions in schemes that return text, by function; those inside of others once."""
     lines: dict[str, int] = {}
     for path in python_files("clmapreduce/schemes"):
-        taken: set[int] = set()
+        lines_so_far: set[int] = set()
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
             if isinstance(node, ast.FunctionDef) and node.returns and TEXT.fullmatch(ast.unparse(node.returns)):
-                own = set(range(node.lineno, (node.end_lineno or node.lineno) + 1)) - taken
-                taken |= own
+                own = set(range(node.lineno, (node.end_lineno or node.lineno) + 1)) - lines_so_far
+                lines_so_far |= own
                 if own:
                     lines[f"{place(path, node.lineno)} {node.name}"] = len(own)
     return lines

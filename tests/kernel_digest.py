@@ -58,11 +58,11 @@ def chosen_plans(facts: Facts, mode: ComputeMode) -> Iterator[tuple[str, Plan]]:
         outputs = tuple(output.dtype for output in passes.outputs)
         for rows, columns, batch in SIZES:
             domain = Pairwise(rows, columns, batch, max(rows, columns) * batch)
-            told = f"{name}, {rows} x {columns} x {batch}"
-            yield f"chosen {told}", passes.plan(Setting(domain, mode, facts), outputs)
+            label = f"{name}, {rows} x {columns} x {batch}"
+            yield f"chosen {label}", passes.plan(Setting(domain, mode, facts), outputs)
             if batch == 1 and columns <= 10_000:
                 blocks = drawn_blocks(np.random.default_rng(7), rows, columns)
-                yield f"chosen of blocks {told}", passes.plan(Setting(sparse(domain, blocks), mode, facts), outputs)
+                yield f"chosen of blocks {label}", passes.plan(Setting(sparse(domain, blocks), mode, facts), outputs)
 
 
 def calls(facts: Facts, mode: ComputeMode) -> Iterator[tuple[str, Plan]]:
@@ -71,7 +71,7 @@ def calls(facts: Facts, mode: ComputeMode) -> Iterator[tuple[str, Plan]]:
     yield from chosen_plans(facts, mode)
 
 
-def loosened(text: str) -> str:
+def loosen(text: str) -> str:
     """A kernel's text without comments and white space."""
     text = re.sub(r"/\*.*?\*/", "", text, flags=re.S)
     text = re.sub(r"//[^\n]*", "", text)
@@ -79,9 +79,9 @@ def loosened(text: str) -> str:
 
 
 def line_of(stage: Stage, loose: bool) -> str:
-    """What is compared of one launch."""
+    """The data of one launch that are compared."""
     text = source_of(stage)
-    digest = hashlib.sha256("\0".join([loosened(text) if loose else text, *stage.spec.options]).encode())
+    digest = hashlib.sha256("\0".join([loosen(text) if loose else text, *stage.spec.options]).encode())
     arguments = " ".join(a if isinstance(a, str) else f"{a[0]}:{a[1]}" for a in stage.arguments)
     return f"{digest.hexdigest()[:20]} {stage.groups} {stage.group_size} {arguments}"
 
@@ -90,7 +90,7 @@ def digests(sheet: str, loose: bool = False) -> Iterator[str]:
     """A line for every launch of every call. Raises AssertionError where kernels of equal keys have unequal text, or
     a kernel declares other local arrays than its spec.
     """
-    known: dict[object, str] = {}
+    texts: dict[object, str] = {}
     for mode in MODES:
         times: Counter[str] = Counter()
         for name, plan in calls(FACTS[sheet], mode):
@@ -98,9 +98,9 @@ def digests(sheet: str, loose: bool = False) -> Iterator[str]:
             name = f"{name}, {times[name]}" if times[name] > 1 else name
             for number, stage in enumerate(plan.stages):
                 text = source_of(stage)
-                if stage.spec not in known:
+                if stage.spec not in texts:
                     assert_local_arrays(name, stage.spec, text)
-                assert known.setdefault(stage.spec, text) == text, f"{name}: equal keys, other text"
+                assert texts.setdefault(stage.spec, text) == text, f"{name}: equal keys, other text"
                 yield f"{sheet}/{mode.value}/{name}/{number}: {line_of(stage, loose)}"
 
 
@@ -110,16 +110,16 @@ def main() -> int:
     parser.add_argument("--loose", action="store_true", help="ignore comments and white space")
     parser.add_argument("--save", type=Path, help="write the lines to a file")
     parser.add_argument("--against", type=Path, help="compare with the lines of a file")
-    asked = parser.parse_args()
-    lines = [line for sheet in asked.sheet or SHEETS for line in digests(sheet, asked.loose)]
-    if asked.save:
-        asked.save.write_text("\n".join(lines) + "\n")
+    options = parser.parse_args()
+    lines = [line for sheet in options.sheet or SHEETS for line in digests(sheet, options.loose)]
+    if options.save:
+        options.save.write_text("\n".join(lines) + "\n")
     whole = hashlib.sha256("\n".join(lines).encode()).hexdigest()
     texts = len({line.rsplit(": ", 1)[1].split(" ", 1)[0] for line in lines})
     print(f"{len(lines)} launches, {texts} texts: {whole}")
-    if not asked.against:
+    if not options.against:
         return 0
-    new, old = (dict(line.rsplit(": ", 1) for line in these) for these in (lines, asked.against.read_text().splitlines()))
+    new, old = (dict(line.rsplit(": ", 1) for line in these) for these in (lines, options.against.read_text().splitlines()))
     different = [name for name in sorted(new.keys() | old.keys()) if new.get(name) != old.get(name)]
     for name in different[:50]:
         print(f"{name}\n  was {old.get(name)}\n  is  {new.get(name)}")

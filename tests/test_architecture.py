@@ -23,7 +23,7 @@ ROWS = (
     ("calls",),
     ("tuning",),
     ("primitives", "series", "pairwise", "segmented", "cluster"),
-    ("arrays", "torch"),
+    ("arrays", "dask", "torch"),
     ("__init__",),
     ("demo", "doctor", "cli", "__main__"),
 )
@@ -78,18 +78,18 @@ def target_row(module: str) -> str | None:
 
 
 @pytest.mark.parametrize(
-    ("package", "allowed"),
+    ("package", "tools"),
     [("cl_templates", {"mako"}), ("hostsched", {"pyopencl", "numpy", "psutil", "platformdirs"})],
 )
-def test_rule_1_lower_packages_import_only_their_tools(package: str, allowed: set[str]) -> None:
+def test_rule_1_lower_packages_import_only_their_tools(package: str, tools: set[str]) -> None:
     for path in python_files(package):
-        outside = top_level_imports(path) - set(sys.stdlib_module_names) - allowed - {package}
+        outside = top_level_imports(path) - set(sys.stdlib_module_names) - tools - {package}
         assert not outside, f"{path.relative_to(ROOT)} imports {sorted(outside)}"
 
 
 def test_rule_2_every_file_has_a_row_and_every_row_its_files() -> None:
-    found = {own_row(path) for path in python_files("clmapreduce")}
-    assert found == set(ROW_OF), f"without a row: {found - set(ROW_OF)}; missing: {set(ROW_OF) - found}"
+    names = {own_row(path) for path in python_files("clmapreduce")}
+    assert names == set(ROW_OF), f"without a row: {names - set(ROW_OF)}; missing: {set(ROW_OF) - names}"
 
 
 def test_rule_2_imports_point_to_rows_above() -> None:
@@ -109,12 +109,12 @@ def test_rule_3_only_the_doors_see_the_packages_below() -> None:
 
 def templates() -> dict[str, str]:
     """Name, as schemes write it ("kernel/line/reduce") → text."""
-    found = {
+    result = {
         path.relative_to(TEMPLATES).as_posix().removesuffix(".cl.mako"): path.read_text(encoding="utf-8")
         for path in sorted(TEMPLATES.rglob("*.mako"))
     }
-    assert found, "cl_templates/ holds no template"
-    return found
+    assert result, "cl_templates/ holds no template"
+    return result
 
 
 def without_comments(text: str) -> str:
@@ -128,9 +128,9 @@ def defs(name: str) -> set[str]:
     """The names a template defines for others; a leading underscore keeps a helper private."""
     text = templates().get(name)
     assert text is not None, f"cl_templates/{name}.cl.mako is missing"
-    found = set(re.findall(r"<%def\s+name=\"([^\W_]\w*)\(", text))
-    assert found, f"cl_templates/{name}.cl.mako defines nothing"
-    return found
+    names = set(re.findall(r"<%def\s+name=\"([^\W_]\w*)\(", text))
+    assert names, f"cl_templates/{name}.cl.mako defines nothing"
+    return names
 
 
 def test_rule_4_asm_stands_in_the_nvidia_template_only() -> None:
@@ -155,7 +155,7 @@ def foreign_words(text: str) -> set[str]:
     """What a template says that OpenCL C 1.2 does not know: compilers' words, and attributes of other languages."""
     text = re.sub(r"\$\{.*?\}|<%.*?%>", "", without_comments(text), flags=re.S)
     attributes = set(re.findall(r"__attribute__\s*\(\(\s*(\w+)", text)) - OPENCL_ATTRIBUTES
-    return attributes | {found[0] for found in COMPILERS_WORDS.finditer(text)}
+    return attributes | {match[0] for match in COMPILERS_WORDS.finditer(text)}
 
 
 def test_rule_4_compilers_words_stand_in_their_vocabularies_only() -> None:
@@ -215,35 +215,35 @@ def test_rule_5_one_file_talks_to_drivers() -> None:
 
 
 def test_rule_5_kernel_names_carry_the_prefix() -> None:
-    declared = re.compile(r"kernel_head\(\s*[\"']([^\"']+)|__kernel\b[^{}]*?\bvoid\s+(\w+)\s*\(")
+    head = re.compile(r"kernel_head\(\s*[\"']([^\"']+)|__kernel\b[^{}]*?\bvoid\s+(\w+)\s*\(")
     for name, text in templates().items():
-        kernels = ["".join(found) for found in declared.findall(without_comments(text))]
+        kernels = ["".join(match) for match in head.findall(without_comments(text))]
         assert all(kernel.startswith("cmr_") for kernel in kernels), f"{name}: {kernels}"
         assert len(kernels) == name.startswith("kernel/"), f"{name} declares {kernels}; kernel/ files declare one each"
 
 
 def test_rule_7_makers_of_drivers_are_named_in_two_places() -> None:
-    """Planning asks for traits. `device` tells makers apart, `traits` says what follows, `choice` reads users' words."""
+    """Planning asks for traits. `device` knows makers, `traits` says what follows, `choice` reads users' words."""
     makers = {"nvidia", "intel", "pocl", "amd", "apple"}
     homes = {f"hostsched/device/{name}.py" for name in ("device", "traits", "choice")}
-    found = set()
+    places = set()
     for package in ("clmapreduce", "hostsched"):
         for path in python_files(package):
             constants = (n.value for n in ast.walk(ast.parse(path.read_text("utf-8"))) if isinstance(n, ast.Constant))
             if any(isinstance(value, str) and value in makers for value in constants):
-                found.add(path.relative_to(ROOT).as_posix())
-    assert found == homes
+                places.add(path.relative_to(ROOT).as_posix())
+    assert places == homes
 
 
-def reached(start: str, imports: dict[str, set[str]]) -> set[str]:
+def files_from(start: str, imports: dict[str, set[str]]) -> set[str]:
     """All modules that one imports, directly or through others."""
-    seen: set[str] = set()
+    seen_files: set[str] = set()
     ahead = [start]
     while ahead:
-        for module in imports[ahead.pop()] - seen:
-            seen.add(module)
+        for module in imports[ahead.pop()] - seen_files:
+            seen_files.add(module)
             ahead.append(module)
-    return seen
+    return seen_files
 
 
 def test_rule_8_no_files_import_each_other() -> None:
@@ -255,10 +255,10 @@ def test_rule_8_no_files_import_each_other() -> None:
     }
     imports: dict[str, set[str]] = {}
     for name, path in modules.items():
-        found = imported_modules(path)
-        parts = {module.rpartition(".")[0] for module in found} | found
+        names = imported_modules(path)
+        parts = {module.rpartition(".")[0] for module in names} | names
         imports[name] = (parts & modules.keys()) - {name}
-    everything = {name: reached(name, imports) for name in modules}
+    everything = {name: files_from(name, imports) for name in modules}
     circular = {name for name, others in everything.items() if name in others}
     assert not circular, f"these import each other, imports for types and inside functions counted: {sorted(circular)}"
 
@@ -279,25 +279,25 @@ def named_by_schemes() -> set[str]:
     """The kernel templates that schemes name: "kernel/x" as a string, or x as the first argument of `ChunkKernel`, which
     may also be `x if … else y`, or as a class's `template`.
     """
-    named: set[str] = set()
+    names: set[str] = set()
     for path in python_files("clmapreduce/schemes"):
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
             match node:
                 case ast.Constant(value=str(text)) if re.fullmatch(r"kernel/[\w/]+", text):
-                    named.add(text)
+                    names.add(text)
                 case ast.AnnAssign(target=ast.Name(id="template"), value=ast.Constant(value=str(text))):
-                    named.add(f"kernel/{text}")
+                    names.add(f"kernel/{text}")
                 case ast.Call(func=ast.Name(id="ChunkKernel"), args=[first, *_]):
-                    chosen = [first.body, first.orelse] if isinstance(first, ast.IfExp) else [first]
-                    named |= {f"kernel/{text.value}" for text in chosen if isinstance(text, ast.Constant)}
-    return named
+                    branches = [first.body, first.orelse] if isinstance(first, ast.IfExp) else [first]
+                    names |= {f"kernel/{text.value}" for text in branches if isinstance(text, ast.Constant)}
+    return names
 
 
 def test_rule_6_schemes_and_kernel_templates_name_each_other() -> None:
-    named = named_by_schemes()
+    names = named_by_schemes()
     kernels = {name for name in templates() if name.startswith("kernel/")}
-    assert named, "no scheme names a template"
-    assert named == kernels, f"named but missing: {named - kernels}; named by no scheme: {kernels - named}"
+    assert names, "no scheme names a template"
+    assert names == kernels, f"named but missing: {names - kernels}; named by no scheme: {kernels - names}"
 
 
 LONGEST_TEST_FILE = 400

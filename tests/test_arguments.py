@@ -72,30 +72,30 @@ def test_numbers_take_part_as_in_numpy(context: cm.Context) -> None:
 def test_a_number_that_does_not_fit_what_it_meets_is_refused_at_the_call(
     context: cm.Context, function: Any, code: str, number: int
 ) -> None:
-    """The same kernel serves numbers that do fit, so tracing cannot tell."""
-    made = cm.Map(function)
+    """The same kernel serves numbers that do fit, so tracing cannot find the error."""
+    step = cm.Map(function)
     x = np.arange(4, dtype=code)
     with np.errstate(all="ignore"):
-        np.testing.assert_array_equal(made(x, 3, context=context), cm.Map(function).function(x, np.dtype(code).type(3)))
+        np.testing.assert_array_equal(step(x, 3, context=context), cm.Map(function).function(x, np.dtype(code).type(3)))
     with pytest.raises(DTypeError, match=f"constant {number} does not fit {np.dtype(code)}"):
-        made(x, number, context=context)
+        step(x, number, context=context)
     with pytest.raises(DTypeError, match=f"constant {number} does not fit {np.dtype(code)}"):
-        (made >> cm.Reduce("any"))(x, number, context=context)
+        (step >> cm.Reduce("any"))(x, number, context=context)
 
 
 def test_arrays_are_read_in_step_or_by_strides_or_once(context: cm.Context) -> None:
     matrix, row, column = np.ones((3, 4), "f4"), np.ones(4, "f4"), np.ones((3, 1), "f4")
-    given = gather([matrix, row, column, np.ones((1, 1), "f4"), np.float32(1)], context).inputs
-    assert [g.signature.access for g in given] == [
+    inputs = gather([matrix, row, column, np.ones((1, 1), "f4"), np.float32(1)], context).inputs
+    assert [g.signature.access for g in inputs] == [
         Access.VECTOR, Access.STRIDED, Access.STRIDED, Access.ARGUMENT, Access.ARGUMENT,
     ]  # fmt: skip
-    assert [g.strides for g in given[1:3]] == [((3, 0), (4, 1)), ((3, 1), (4, 0))]
+    assert [g.strides for g in inputs[1:3]] == [((3, 0), (4, 1)), ((3, 1), (4, 0))]
     on_device = cm.array(np.ones(1, "f4"), context)
     assert gather([on_device, cm.array(matrix, context)], context).inputs[0].signature.access is Access.SINGLE
     assert gather([np.ones((1, 4), "f4")[0], np.ones((1, 4), "f4")], context).inputs[0].signature.access is Access.VECTOR
 
 
-def test_shapes_that_do_not_broadcast_are_told(context: cm.Context) -> None:
+def test_shapes_that_do_not_broadcast_are_refused(context: cm.Context) -> None:
     with pytest.raises(ShapeError, match=r"shapes \(3,\) and \(4,\) do not broadcast"):
         gather([np.ones(3), np.ones(4)], context)
     with pytest.raises(ShapeError, match="length is -1"):

@@ -74,8 +74,8 @@ def test_items_in_order_walk_rows_of_any_length(length: int, launches: int) -> N
 
 @pytest.mark.parametrize("launches", [1, 9])
 def test_groups_walk_the_rows_that_are_long_for_an_item(launches: int) -> None:
-    found = {length: scope(length, PARALLEL, launches, batch=True) for length in LENGTHS}
-    assert found == {length: Scope.ITEM if length <= ITEM_ROW else Scope.GROUP for length in LENGTHS}
+    scopes = {length: scope(length, PARALLEL, launches, batch=True) for length in LENGTHS}
+    assert scopes == {length: Scope.ITEM if length <= ITEM_ROW else Scope.GROUP for length in LENGTHS}
 
 
 @BOTH
@@ -103,11 +103,11 @@ def test_an_empty_line_has_no_chain(mode: ComputeMode) -> None:
 @pytest.mark.parametrize("batch", [False, True])
 def test_longer_lines_never_get_a_smaller_scope(mode: ComputeMode, batch: bool) -> None:
     order = [Scope.ITEM, Scope.GROUP, Scope.DEVICE]
-    found = [order.index(scope(length, mode, batch=batch)) for length in LENGTHS]
-    assert found == sorted(found)
+    ranks = [order.index(scope(length, mode, batch=batch)) for length in LENGTHS]
+    assert ranks == sorted(ranks)
 
 
-@pytest.mark.parametrize(("given", "words"), [
+@pytest.mark.parametrize(("arguments", "words"), [
     ((10, 3, False, True, SEQUENTIAL), "tiles=1: one item walks the whole line"),
     ((10, 3, True, False, PARALLEL), "a batch: each item walks rows of 10 of its own"),
     ((1000, 3, True, False, PARALLEL), "a batch: each group walks rows of 1000, all of its items on one row"),
@@ -116,5 +116,5 @@ def test_longer_lines_never_get_a_smaller_scope(mode: ComputeMode, batch: bool) 
     ((10, 3, False, False, PARALLEL), "one group walks 10 elements sooner than 3 launches start"),
     ((10**9, 3, False, False, PARALLEL), "1000000000 elements keep the whole device busy"),
 ])  # fmt: skip
-def test_a_choice_says_why(given: tuple[int, int, bool, bool, ComputeMode], words: str) -> None:
-    assert choose_scope(*given, INTEL)[1] == words
+def test_a_choice_says_why(arguments: tuple[int, int, bool, bool, ComputeMode], words: str) -> None:
+    assert choose_scope(*arguments, INTEL)[1] == words

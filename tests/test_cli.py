@@ -28,17 +28,17 @@ def test_devices_lists_every_device_and_stars_the_default(capsys: pytest.Capture
     assert cli.main(["devices"]) == 0
     text = capsys.readouterr().out
     assert all(device.name in text for device in cm.devices())
-    (starred,) = [line for line in text.splitlines() if line.startswith("* ") and "default" not in line]
-    assert cm.select_device().name in starred
+    (line,) = [line for line in text.splitlines() if line.startswith("* ") and "default" not in line]
+    assert cm.select_device().name in line
 
 
 def test_doctor_finds_every_device_right(capsys: pytest.CaptureFixture[str]) -> None:
     assert cli.main(["doctor", "--json"]) == 0
-    found = json.loads(capsys.readouterr().out)
-    assert found["works"]
-    assert [device["facts"]["name"] for device in found["devices"]] == [device.name for device in cm.devices()]
-    assert [device["default"] for device in found["devices"]].count(True) == 1
-    for device in found["devices"]:
+    diagnosis = json.loads(capsys.readouterr().out)
+    assert diagnosis["works"]
+    assert [device["facts"]["name"] for device in diagnosis["devices"]] == [device.name for device in cm.devices()]
+    assert [device["default"] for device in diagnosis["devices"]].count(True) == 1
+    for device in diagnosis["devices"]:
         assert device["checks"], device["facts"]["name"]
         assert not any(device["checks"].values()), device
 
@@ -62,8 +62,8 @@ def test_doctor_mends_a_runtime_that_lacks_a_library_and_names_its_licence() -> 
     (advice,) = report.mend(INTEL_WITHOUT_LIBRARY)
     assert 'pip install "clmapreduce[intel]"' in advice
     assert "proprietary" in advice
-    found = report.Diagnosis({}, {}, [INTEL_WITHOUT_LIBRARY], [], [advice])
-    text = report.as_text(found)
+    diagnosis = report.Diagnosis({}, {}, [INTEL_WITHOUT_LIBRARY], [], [advice])
+    text = report.as_text(diagnosis)
     assert "FAIL intel-opencl-rt" in text
     assert "libimf.so: cannot open shared object file" in text
     assert advice in text
@@ -91,10 +91,10 @@ def test_doctor_reports_a_self_test_whose_process_fails() -> None:
 
 def test_doctor_counts_a_device_with_a_wrong_result_as_broken() -> None:
     facts = report.facts_of(cm.devices()[0])
-    broken = report.DeviceFinding(facts, True, {"map, parallel": "", "sum, parallel": "differs from NumPy"})
-    found = report.Diagnosis({}, {}, [], [broken], [])
-    assert not found.works
-    assert "1 of 2 checks right" in report.as_text(found)
+    wrong_device = report.DeviceFinding(facts, True, {"map, parallel": "", "sum, parallel": "differs from NumPy"})
+    diagnosis = report.Diagnosis({}, {}, [], [wrong_device], [])
+    assert not diagnosis.works
+    assert "1 of 2 checks right" in report.as_text(diagnosis)
 
 
 def test_a_device_that_is_not_there_is_one_line_on_stderr(capsys: pytest.CaptureFixture[str]) -> None:
@@ -126,9 +126,9 @@ def test_the_pictures_errors_stay_within_truncation_and_rounding() -> None:
     for terms, row in zip(demo.PICTURE_TERMS, errors, strict=True):
         for x, error in zip(demo.POINTS, row, strict=True):
             largest = math.exp(max(x, 0.0)) / math.exp(x)
-            truncated = abs(x) ** terms / math.factorial(terms) * largest
-            rounded = terms * float(np.finfo(dtype).eps) * math.exp(abs(x)) / math.exp(x)
-            assert error <= truncated + rounded, (x, terms)
+            truncation = abs(x) ** terms / math.factorial(terms) * largest
+            rounding = terms * float(np.finfo(dtype).eps) * math.exp(abs(x)) / math.exp(x)
+            assert error <= truncation + rounding, (x, terms)
 
 
 def test_bench_outside_a_checkout_says_how_to_get_it(
@@ -149,6 +149,6 @@ def test_bench_hands_its_arguments_and_exit_code_on(tmp_path: Path, monkeypatch:
 
 @pytest.mark.parametrize("arguments", [[], ["nonsense"], ["devices", "--nonsense"]])
 def test_a_wrong_command_line_exits_with_2(arguments: list[str]) -> None:
-    with pytest.raises(SystemExit) as raised:
+    with pytest.raises(SystemExit) as error:
         cli.main(arguments)
-    assert raised.value.code == 2
+    assert error.value.code == 2

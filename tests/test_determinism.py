@@ -1,4 +1,4 @@
-"""Same device, same launch box, same input: the same bits, run after run, wherever the input lies."""
+"""Same device, same launch box, same input: the same bits, run after run, at any address of the input."""
 
 from __future__ import annotations
 
@@ -59,13 +59,13 @@ def test_the_same_bits_run_after_run(name: str, context: cm.Context, mode: str, 
         first = bits(call(x, context=context, mode=mode))
         for repeat in range(repeats):
             assert bits(call(x, context=context, mode=mode)) == first, (length, repeat)
-        moved = np.empty(length + 3, np.float32)[3:]  # the same values at an address that suits no vector
-        moved[:] = x
-        assert bits(call(moved, context=context, mode=mode)) == first, (length, "at another address")
+        elsewhere = np.empty(length + 3, np.float32)[3:]  # the same values at an address that suits no vector
+        elsewhere[:] = x
+        assert bits(call(elsewhere, context=context, mode=mode)) == first, (length, "at another address")
         for home in (context, other):
-            held = cm.array(x, home)
-            assert bits(call(held, mode=mode)) == first, (length, "on the device")
-            assert bits(call(held, mode=mode)) == first, (length, "on the device, again")
+            on_device = cm.array(x, home)
+            assert bits(call(on_device, mode=mode)) == first, (length, "on the device")
+            assert bits(call(on_device, mode=mode)) == first, (length, "on the device, again")
             assert bits(call(x, context=home, mode=mode)) == first, (length, "in another context")
 
 
@@ -95,12 +95,12 @@ def test_what_runs_in_between_changes_nothing(context: cm.Context, mode: str, rn
 
 def test_a_given_output_gets_the_same_bits(context: cm.Context, mode: str, rng: np.random.Generator) -> None:
     """A caller's array may start anywhere; large ones of ours are stored past the caches."""
-    needed = np.float64 if context.device.fp64 else np.float32
-    x = values(rng, needed, 4_300_000 // np.dtype(needed).itemsize)
+    dtype = np.float64 if context.device.fp64 else np.float32
+    x = values(rng, dtype, 4_300_000 // np.dtype(dtype).itemsize)
     for call in (lambda **how: cm.Map("x * x + 0.1")(x, **how), lambda **how: cm.Scan("sum")(x, **how)):
         first = call(context=context, mode=mode)
         for offset in (1, 5):
-            out = np.zeros(x.size + 8, needed)[offset : offset + x.size]
+            out = np.zeros(x.size + 8, dtype)[offset : offset + x.size]
             assert call(context=context, mode=mode, out=out) is out
             assert out.tobytes() == first.tobytes(), offset
 
@@ -108,11 +108,11 @@ def test_a_given_output_gets_the_same_bits(context: cm.Context, mode: str, rng: 
 def digest(context: cm.Context) -> str:
     """One number for all bits of all calls in all modes, from the same values in every process."""
     x = values(np.random.default_rng(5), "f4", 30_011)
-    told = hashlib.sha256()
+    hasher = hashlib.sha256()
     for mode in context.device.modes:
         for call in CALLS.values():
-            told.update(bits(call(x, context=context, mode=mode)))
-    return told.hexdigest()
+            hasher.update(bits(call(x, context=context, mode=mode)))
+    return hasher.hexdigest()
 
 
 def test_another_process_gets_the_same_bits(context: cm.Context) -> None:
@@ -123,8 +123,8 @@ sys.path[:0] = {[str(ROOT), str(ROOT / "tests")]!r}
 import clmapreduce as cm, test_determinism
 print(test_determinism.digest(cm.Context(cm.devices()[{cm.devices().index(context.device)}])))
 """
-    done = subprocess.run(
+    process = subprocess.run(
         [sys.executable, "-c", code], env=dict(os.environ), capture_output=True, text=True, timeout=200, check=False
     )
-    assert done.returncode == 0, done.stderr
-    assert done.stdout.strip() == ours
+    assert process.returncode == 0, process.stderr
+    assert process.stdout.strip() == ours

@@ -18,17 +18,17 @@ CASES = [dict(zip(SIZES, values, strict=True)) for values in product(*map(range,
 @pytest.mark.parametrize("whole", [("context", "mode"), ("context",), ("mode", "dtype"), ("absent",)], ids="-".join)
 def test_every_value_occurs_beside_every_whole_combination(whole: tuple[str, ...]) -> None:
     cases = [case for case in CASES if (case["op"] + case["dtype"]) % 3]  # some combinations do not exist
-    taken = covering(cases, whole, random.Random())
+    choice = covering(cases, whole, random.Random())
 
     def beside(places: Iterable[int], name: str) -> set[tuple[object, ...]]:
         """The values of a parameter, each with the combination it stands beside."""
         return {(*(cases[p].get(w) for w in whole), cases[p][name]) for p in places}
 
     for name in SIZES:
-        assert beside(taken, name) == beside(range(len(cases)), name), name
+        assert beside(choice, name) == beside(range(len(cases)), name), name
     groups = len({tuple(case.get(name) for name in whole) for case in cases})
     largest = max(size for name, size in SIZES.items() if name not in whole)
-    assert len(taken) <= 2 * groups * largest, "far more than are needed"
+    assert len(choice) <= 2 * groups * largest, "far more than are needed"
 
 
 def test_draws_differ_from_seed_to_seed_and_repeat_with_one() -> None:
@@ -60,15 +60,15 @@ class Item:
             set(),
         )
         self.get_closest_marker = lambda name: SimpleNamespace(kwargs=kwargs) if name == "drawn" else None
-        named = [SimpleNamespace(args=("op, dtype", None), kwargs={})] if "op" in params else []
-        marks = {"parametrize": named, "drawn": [SimpleNamespace(kwargs=kwargs)]}
+        marks_of_names = [SimpleNamespace(args=("op, dtype", None), kwargs={})] if "op" in params else []
+        marks = {"parametrize": marks_of_names, "drawn": [SimpleNamespace(kwargs=kwargs)]}
         self.iter_markers = lambda name: marks[name]
 
     def add_marker(self, mark: Any) -> None:
         self.marks.add(mark.name)
 
 
-def kept(
+def choice_of(
     items: list[Item], markexpr: str = "not sweep", args: tuple[str, ...] = ("tests",), seed: str = "1"
 ) -> list[dict[str, Any]]:
     config: Any = SimpleNamespace(args=args, option=SimpleNamespace(markexpr=markexpr))
@@ -84,36 +84,36 @@ def test_parameters_given_together_are_one_value() -> None:
     """Each of three pairs, though two would show every name and every dtype."""
     pairs = [{"op": "x", "dtype": "u"}, {"op": "x", "dtype": "v"}, {"op": "y", "dtype": "v"}]
     for whole, count in (({"whole": ["context"]}, 6), ({"whole": ["context", "mode"]}, 12), ({}, 3)):
-        taken = kept(items(whole, *pairs))
-        assert len(taken) == count
-        assert {(t["op"], t["dtype"]) for t in taken} == {(p["op"], p["dtype"]) for p in pairs}
+        choice = choice_of(items(whole, *pairs))
+        assert len(choice) == count
+        assert {(t["op"], t["dtype"]) for t in choice} == {(p["op"], p["dtype"]) for p in pairs}
 
 
 def test_without_parameters_of_its_own_a_test_sees_every_device_and_every_mode() -> None:
-    taken = kept(items({}, {}))
-    assert len(taken) == 2 and {t["context"] for t in taken} == set("ab") and {t["mode"] for t in taken} == set("sp")
+    choice = choice_of(items({}, {}))
+    assert len(choice) == 2 and {t["context"] for t in choice} == set("ab") and {t["mode"] for t in choice} == set("sp")
 
 
 def test_what_would_be_skipped_is_not_drawn() -> None:
     pairs = [{"op": op, "dtype": dtype} for op in "xyz" for dtype in "uv"]
-    taken = kept(items({"unless": lambda given: given["op"] == "x" and given["context"] == "a"}, *pairs))
-    assert not any(t["op"] == "x" and t["context"] == "a" for t in taken) and any(t["op"] == "x" for t in taken)
+    choice = choice_of(items({"unless": lambda params: params["op"] == "x" and params["context"] == "a"}, *pairs))
+    assert not any(t["op"] == "x" and t["context"] == "a" for t in choice) and any(t["op"] == "x" for t in choice)
 
 
 @pytest.mark.parametrize(("kwargs", "share"), [({"seldom": "pocl"}, 1 / 4), ({}, 1 / 3)], ids=["seldom", "slow"])
-def test_a_device_is_seldom_seen_where_that_is_asked_for(kwargs: dict[str, Any], share: float) -> None:
+def test_a_device_runs_in_few_tests_where_a_mark_says_so(kwargs: dict[str, Any], share: float) -> None:
     """In one run of four, the slow one in one of three, and in every run where it is the only one."""
 
-    def made(devices: str) -> list[Item]:
-        found = [Item(kwargs, context=c, op="x", dtype=d) for c in devices.split() for d in "uv"]
-        for item in found:
+    def items_of(devices: str) -> list[Item]:
+        cases = [Item(kwargs, context=c, op="x", dtype=d) for c in devices.split() for d in "uv"]
+        for item in cases:
             item.callspec.id = f"{item.callspec.params['context']}-{item.callspec.params['dtype']}"
-        return found
+        return cases
 
-    seen = sum(any(t["context"] == "pocl" for t in kept(made("intel pocl"), seed=str(seed))) for seed in range(300))
-    assert abs(seen / 300 - share) < 0.12
-    assert all(len(kept(made("intel pocl"), seed=str(seed))) >= 2 for seed in range(20))
-    assert all(len(kept(made("pocl"), seed=str(seed))) == 2 for seed in range(20))
+    count = sum(any(t["context"] == "pocl" for t in choice_of(items_of("intel pocl"), seed=str(seed))) for seed in range(300))
+    assert abs(count / 300 - share) < 0.12
+    assert all(len(choice_of(items_of("intel pocl"), seed=str(seed))) >= 2 for seed in range(20))
+    assert all(len(choice_of(items_of("pocl"), seed=str(seed))) == 2 for seed in range(20))
 
 
 def test_a_text_for_a_device_is_not_on_it() -> None:
@@ -121,14 +121,14 @@ def test_a_text_for_a_device_is_not_on_it() -> None:
     cases = [Item({}, facts=facts) for facts in ("intel", "pocl")]
     for case in cases:
         case.callspec.id = case.callspec.params["facts"]
-    assert all(len(kept([*cases], seed=str(seed))) == 2 for seed in range(20))
+    assert all(len(choice_of([*cases], seed=str(seed))) == 2 for seed in range(20))
 
 
-def test_sweeps_and_tests_asked_for_by_name_run_whole() -> None:
+def test_sweeps_and_tests_run_by_name_are_complete() -> None:
     pairs = [{"op": op, "dtype": "u"} for op in "xyz"]
     swept = items({}, *pairs)
-    assert not kept(swept, "sweep") and all(item.marks == {"sweep"} for item in swept)
-    assert len(kept(items({}, *pairs), args=("t.py::test[a-s-x]",))) == 12
+    assert not choice_of(swept, "sweep") and all(item.marks == {"sweep"} for item in swept)
+    assert len(choice_of(items({}, *pairs), args=("t.py::test[a-s-x]",))) == 12
 
 
 @pytest.mark.parametrize("cases", [1, 2, 3, 4, 9, 200])
@@ -140,9 +140,9 @@ def test_the_everyday_run_has_one_case_in_four_and_at_least_one(cases: int) -> N
         mark_the_rest(every, SimpleNamespace(args=("tests",)), str(seed))  # type: ignore[arg-type]
         return frozenset(item.callspec.params["op"] for item in every if "rest" not in item.marks)
 
-    drawn = [everyday(seed) for seed in range(60)]
-    assert {len(each) for each in drawn} == {cases - 3 * cases // 4}
-    assert frozenset.union(*drawn) == frozenset(range(cases)) and everyday(7) == drawn[7]
+    runs = [everyday(seed) for seed in range(60)]
+    assert {len(each) for each in runs} == {cases - 3 * cases // 4}
+    assert frozenset.union(*runs) == frozenset(range(cases)) and everyday(7) == runs[7]
 
 
 def test_a_case_that_is_named_runs_in_both() -> None:

@@ -74,7 +74,7 @@ def test_bfloat16_is_stored_and_not_computed_with() -> None:
 
 
 @pytest.mark.parametrize("code", list("bBhHiIlLqQpP"))
-def test_integers_are_told_by_their_size_not_by_their_type_code(code: str) -> None:
+def test_integers_have_c_names_by_size_not_by_type_code(code: str) -> None:
     """ "l" is 32 bits wide on Windows and 64 on Linux; intc, long and longlong coincide in pairs."""
     dtype = np.dtype(code)
     size = {1: "char", 2: "short", 4: "int", 8: "long"}[dtype.itemsize]
@@ -98,17 +98,17 @@ def test_masks_are_as_wide_as_what_was_compared() -> None:
               [("a", "f4", (8, 8)), ("n", "i4"), ("b", "f4", 1)], []], ids=str,
 )  # fmt: skip
 def test_dtypes_that_no_kernel_holds_are_refused_by_name(dtype: Any) -> None:
-    with pytest.raises(DTypeError, match=r"^the input") as caught:
+    with pytest.raises(DTypeError, match=r"^the input") as error:
         check_supported(np.dtype(dtype), "the input")
-    assert isinstance(caught.value, TypeError)
+    assert isinstance(error.value, TypeError)
 
 
 @pytest.mark.parametrize("dtype", [">f4", ">i8", ">c16", [("a", ">f4"), ("b", "?")], "<f4", "?"], ids=str)
 def test_supported_dtypes_come_back_in_native_byte_order(dtype: Any) -> None:
-    given = np.dtype(dtype)
-    checked = check_supported(given, "the input")
-    assert checked.isnative
-    assert checked == given.newbyteorder("=")
+    other_order = np.dtype(dtype)
+    native = check_supported(other_order, "the input")
+    assert native.isnative
+    assert native == other_order.newbyteorder("=")
 
 
 # --------------------------------------------------------------------------------------------------------- constants
@@ -146,8 +146,8 @@ def extremes(dtype: np.dtype[Any]) -> list[Any]:
 def test_constants_are_exact_at_the_ends_of_every_dtype(dtype: np.dtype[Any]) -> None:
     for value in extremes(dtype):
         back = read_back(literal(value, dtype), dtype)
-        wanted = dtype.type(value)
-        assert dtype.type(back).tobytes() == wanted.tobytes() or (math.isnan(back) and np.isnan(wanted)), (value, back)
+        expected = dtype.type(value)
+        assert dtype.type(back).tobytes() == expected.tobytes() or (math.isnan(back) and np.isnan(expected)), (value, back)
         if is_integer(dtype):
             assert back == value
 
@@ -227,11 +227,11 @@ def test_limits_are_the_identities_of_minimum_and_maximum() -> None:
 
 def test_constants_reach_the_device_exactly(context: cm.Context) -> None:
     """Denormals too: no option of ours may flush them."""
-    wanted: list[Any] = []
+    expected: list[Any] = []
     for dtype in [d for d in (*INTEGERS, *FLOATS) if d != np.float16 or context.device.fp16]:
-        wanted += [dtype.type(value) for value in extremes(dtype) if value == value]
-    given = cm.Map(lambda: tuple(wanted))(length=20, context=context)
-    for value, column in zip(wanted, given, strict=True):
+        expected += [dtype.type(value) for value in extremes(dtype) if value == value]
+    result = cm.Map(lambda: tuple(expected))(length=20, context=context)
+    for value, column in zip(expected, result, strict=True):
         assert column.dtype == value.dtype
         assert column.tobytes() == value.tobytes() * 20, (value, column)
 
@@ -289,8 +289,8 @@ def test_array_fields_are_aligned_as_their_elements() -> None:
     assert [layout.fields[name][1] for name in layout.names] == [0, 4, 32, 64]
     assert layout.itemsize == 80 and layout["m"].shape == (2, 2)
     assert is_aligned(layout) and aligned(layout) is layout
-    packed = np.dtype([("flag", "u1"), ("m", "f4", (2, 2))])
-    assert not is_aligned(packed) and aligned(packed) == record({"flag": packed["flag"], "m": packed["m"]})
+    compact = np.dtype([("flag", "u1"), ("m", "f4", (2, 2))])
+    assert not is_aligned(compact) and aligned(compact) == record({"flag": compact["flag"], "m": compact["m"]})
     assert not is_aligned(np.dtype([("count", "i4"), ("z", "c8", 2)], align=True)), "NumPy aligns to a part only"
 
 
@@ -315,7 +315,7 @@ def test_a_leafs_view_has_the_arrays_shape_and_memory(shape: tuple[int, ...]) ->
     assert leaf_view(array["n"], "") is not None and (leaf_view(array["n"], "") == 6).all()
 
 
-def test_unaligned_records_are_told() -> None:
+def test_unaligned_records_are_recognised() -> None:
     assert not is_aligned(np.dtype([("a", "u1"), ("b", "f4")]))
     assert not is_aligned(np.dtype({"names": ["a"], "formats": ["f8"], "offsets": [0], "itemsize": 12}))
     assert is_aligned(np.dtype([("a", "f4"), ("b", "f4")]))

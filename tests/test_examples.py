@@ -25,25 +25,31 @@ NOSOL = np.float32(GEOMETRY.NOSOL)
 SHAPES = ((3,), (1000,), (200, 3), (7, 100))
 
 
+def skip_what_is_missing(path: Path) -> None:
+    """Skips the example of a library that is not installed."""
+    for library in ("torch", "dask"):
+        if path.stem.endswith(f"_{library}"):
+            pytest.importorskip(library)
+
+
 @pytest.mark.drawn
 @pytest.mark.parametrize("path", EXAMPLES, ids=lambda path: path.stem)
 def test_every_example_runs_and_its_asserts_hold(
-    path: Path, context: cm.Context, capsys: pytest.CaptureFixture[str], tmp_path: Path
+    path: Path, context: cm.Context, capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """And its picture is drawn, if it has one."""
     pytest.importorskip("matplotlib")
-    if path.stem.endswith("_torch"):
-        pytest.importorskip("torch")
-    drawn = {"picture": str(tmp_path / "drawn.png")} if path in PICTURES else {}
-    runpy.run_path(str(path))["main"](context.device, **drawn, **SMALL.get(path.stem, {}))
+    skip_what_is_missing(path)
+    monkeypatch.setenv("CLMR_DEVICE", "")  # examples may name one
+    arguments = {"picture": str(tmp_path / "drawn.png")} if path in PICTURES else {}
+    runpy.run_path(str(path))["main"](context.device, **arguments, **SMALL.get(path.stem, {}))
     assert context.device.name in capsys.readouterr().out
-    assert not drawn or (tmp_path / "drawn.png").stat().st_size > 10_000
+    assert not arguments or (tmp_path / "drawn.png").stat().st_size > 10_000
 
 
 @pytest.mark.parametrize("path", EXAMPLES, ids=lambda path: path.stem)
 def test_every_example_is_a_command(path: Path) -> None:
-    if path.stem.endswith("_torch"):
-        pytest.importorskip("torch")
+    skip_what_is_missing(path)
     run = subprocess.run(
         [sys.executable, str(path), "no such device"], capture_output=True, text=True, cwd=ROOT,
         env=with_library(), check=False,
@@ -80,32 +86,32 @@ class TestGeometry:
             vector[at] = 1e-30
             assert_same(test(vector, **how), np.zeros(b.shape[:-1], bool))
 
-    def test_what_is_left_of_a_projection_is_orthogonal(self, vectors: Any, how: Any) -> None:
+    def test_the_rest_of_a_projection_is_orthogonal(self, vectors: Any, how: Any) -> None:
         b, c = vectors
-        left = b - GEOMETRY.proj_a_on_b(b, c, **how)
-        size = (np.abs(b.astype(float) * c) + np.abs(c * left)).sum(-1)
-        assert_near((left.astype(float) * c).sum(-1), np.zeros(b.shape[:-1]), 16 * unit(np.float32) * size)
+        rest = b - GEOMETRY.proj_a_on_b(b, c, **how)
+        size = (np.abs(b.astype(float) * c) + np.abs(c * rest)).sum(-1)
+        assert_near((rest.astype(float) * c).sum(-1), np.zeros(b.shape[:-1]), 16 * unit(np.float32) * size)
 
     def test_points_land_on_the_plane(self, vectors: Any, how: Any) -> None:
         b, c = vectors
-        found = GEOMETRY.proj_pt_plane(b, c, -2.5, **how)
-        size = (np.abs(b.astype(float) * c) + np.abs(c.astype(float) * (b - found))).sum(-1) + 2.5
-        assert_near((found.astype(float) * c).sum(-1), np.full(b.shape[:-1], -2.5), 16 * unit(np.float32) * size)
+        result = GEOMETRY.proj_pt_plane(b, c, -2.5, **how)
+        size = (np.abs(b.astype(float) * c) + np.abs(c.astype(float) * (b - result))).sum(-1) + 2.5
+        assert_near((result.astype(float) * c).sum(-1), np.full(b.shape[:-1], -2.5), 16 * unit(np.float32) * size)
 
     def test_zero_vectors_have_no_solution_and_spoil_no_other(self, vectors: Any, how: Any) -> None:
         b, c = vectors
         whole = c.copy()
         c[::2] = 0  # every second row; in a vector, every second component
         zero = (c == 0).all(-1)
-        for made, exact in (
+        for result, exact in (
             (GEOMETRY.proj_a_on_b(b, c, **how), GEOMETRY.proj_a_on_b(b, whole, **how)),
             (GEOMETRY.proj_pt_plane(b, c, 1.5, **how), GEOMETRY.proj_pt_plane(b, whole, 1.5, **how)),
         ):
-            assert_same(GEOMETRY.is_nosol(made, **how), zero)
-            assert made.dtype == np.float32 and np.isfinite(made).all()
-            assert_same((made == NOSOL).all(-1), zero)
+            assert_same(GEOMETRY.is_nosol(result, **how), zero)
+            assert result.dtype == np.float32 and np.isfinite(result).all()
+            assert_same((result == NOSOL).all(-1), zero)
             if b.ndim > 1:
-                assert_same(made[1::2], exact[1::2])
+                assert_same(result[1::2], exact[1::2])
 
     def test_numbers_of_double_width_stay_wide(self, vectors: Any, how: Any) -> None:
         if not how["context"].device.fp64:
@@ -114,8 +120,8 @@ class TestGeometry:
         b += np.pi
         n, d = (b * c).sum(-1, keepdims=True), (c * c).sum(-1, keepdims=True)
         scale = np.abs(b * c).sum(-1, keepdims=True) * np.abs(c) / d
-        allowed = (16 + 2 * b.shape[-1]) * unit(np.float64) * scale
-        assert_near(GEOMETRY.proj_a_on_b(b, c, **how), c * n / d, allowed)
+        limit = (16 + 2 * b.shape[-1]) * unit(np.float64) * scale
+        assert_near(GEOMETRY.proj_a_on_b(b, c, **how), c * n / d, limit)
         mean = np.abs(b).mean(-1) * (4 + b.shape[-1]) * unit(np.float64)
         assert_near(GEOMETRY.armean(b, **how), b.mean(-1), mean)
         assert_same(GEOMETRY.is_nosol(GEOMETRY.proj_a_on_b(b, 0 * c, **how), **how), np.ones(b.shape[:-1], bool))

@@ -17,21 +17,21 @@ BARNES_HUT = SimpleNamespace(**runpy.run_path(str(EXAMPLES / "barnes_hut.py")))
 SINKHORN = SimpleNamespace(**runpy.run_path(str(EXAMPLES / "sinkhorn_multiscale.py")))
 
 
-def expanded(ranges: cm.Ranges, shape: tuple[int, int]) -> np.ndarray:
+def mask_of_ranges(ranges: cm.Ranges, shape: tuple[int, int]) -> np.ndarray:
     """The pairs of a mask, as booleans."""
-    rows, ends, met, *_ = ranges.arrays()
-    made = np.zeros(shape, bool)
+    rows, ends, intervals, *_ = ranges.arrays()
+    mask = np.zeros(shape, bool)
     for cluster, (start, end) in enumerate(rows):
-        for left, right in met[ends[cluster - 1] if cluster else 0 : ends[cluster]]:
-            made[start:end, left:right] = True
-    return made
+        for left, right in intervals[ends[cluster - 1] if cluster else 0 : ends[cluster]]:
+            mask[start:end, left:right] = True
+    return mask
 
 
 def attraction(x: np.ndarray, y: np.ndarray) -> np.ndarray:
     """(M, N, 2): what a mass of 1 at each y does at each x."""
     way = y.astype(np.float64) - x[:, None]
-    made: np.ndarray = way * ((way**2).sum(-1, keepdims=True) + BARNES_HUT.SOFT**2) ** -1.5
-    return made
+    pull: np.ndarray = way * ((way**2).sum(-1, keepdims=True) + BARNES_HUT.SOFT**2) ** -1.5
+    return pull
 
 
 @pytest.mark.parametrize("cells", [0.0, 1.2, 3.0, np.inf])
@@ -42,16 +42,16 @@ def test_each_cluster_pulls_once_by_its_points_or_its_centroid(
     (x, masses), lab = cm.cluster.sort_clusters((x, masses), cm.cluster.grid_cluster(x, BARNES_HUT.CELL))
     rows, centroids, weights = cm.cluster.cluster_ranges_centroids(x, lab, masses[:, 0])
     near, far = BARNES_HUT.masks(rows, centroids, cells * BARNES_HUT.CELL)
-    opened = np.array([[np.hypot(*(a - b)) < cells * BARNES_HUT.CELL for b in centroids] for a in centroids])
-    assert_same(expanded(near, (len(x), len(x))), opened[np.ix_(lab, lab)])
-    assert_same(expanded(far, (len(x), len(rows))), ~opened[lab])
+    expected = np.array([[np.hypot(*(a - b)) < cells * BARNES_HUT.CELL for b in centroids] for a in centroids])
+    assert_same(mask_of_ranges(near, (len(x), len(x))), expected[np.ix_(lab, lab)])
+    assert_same(mask_of_ranges(far, (len(x), len(rows))), ~expected[lab])
 
     with context:
-        found = BARNES_HUT.pull(x, x, masses, near)
-        found = found + BARNES_HUT.pull(x, centroids, weights[:, None].astype(np.float32), far)
+        result = BARNES_HUT.pull(x, x, masses, near)
+        result = result + BARNES_HUT.pull(x, centroids, weights[:, None].astype(np.float32), far)
     terms = np.concatenate([attraction(x, x) * masses, attraction(x, centroids) * weights[:, None]], axis=1)
-    terms *= np.concatenate([opened[np.ix_(lab, lab)], ~opened[lab]], axis=1)[..., None]
-    assert_near(found, terms.sum(1), (32 + len(x)) * unit(np.float32) * np.abs(terms).sum(1))
+    terms *= np.concatenate([expected[np.ix_(lab, lab)], ~expected[lab]], axis=1)[..., None]
+    assert_near(result, terms.sum(1), (32 + len(x)) * unit(np.float32) * np.abs(terms).sum(1))
 
 
 def test_what_the_coarse_potentials_leave_out_is_negligible(context: cm.Context, rng: np.random.Generator) -> None:
@@ -68,6 +68,6 @@ def test_what_the_coarse_potentials_leave_out_is_negligible(context: cm.Context,
         dense_g = -eps * np.log((source.weights * np.exp((dense_f - cost) / eps)).sum(0))[:, None]
     plan = np.exp((dense_f + dense_g.T - cost) / eps) / cost.size
     assert abs(plan.sum() - 1) < 1e-6
-    assert plan[~expanded(ranges, plan.shape)].sum() < 1e-5
+    assert plan[~mask_of_ranges(ranges, plan.shape)].sum() < 1e-5
     exact = dense_f.mean() + dense_g.mean()
     assert abs(f.mean(dtype=np.float64) + g.mean(dtype=np.float64) - exact) < 1e-3 * exact

@@ -1,4 +1,4 @@
-"""docs/extend.md: each diff applies to the packages, and what it adds gives right numbers on every device."""
+"""docs/extend.md: each diff applies to the packages, and its code gives right numbers on every device."""
 
 from __future__ import annotations
 
@@ -39,9 +39,9 @@ def pairs(formula, *more):
 
 
 # A sum over columns is off by what its terms are off by, and by the rounding of its additions.
-def assert_sum(found, terms, errors):
-    wanted, allowed = terms.sum(1), errors.sum(1) + terms.shape[1] * unit * abs(terms).sum(1)
-    assert (abs(np.reshape(found, wanted.shape) - wanted) <= allowed).all()
+def assert_sum(result, terms, errors):
+    expected, limit = terms.sum(1), errors.sum(1) + terms.shape[1] * unit * abs(terms).sum(1)
+    assert (abs(np.reshape(result, expected.shape) - expected) <= limit).all()
 
 
 # Eight roundings of the exponent and 2e-6 of the term, which every vocabulary promises.
@@ -77,8 +77,8 @@ laplacian = pairs("Exp(-Sum(Abs(x - y)))")
 for mode in modes:
     for columns in (1, 20):
         out = cm.array(np.full((500, 1), np.nan, "f4"))
-        found = laplacian(x, y[:columns], mode=mode, out=out).to_numpy()
-        assert_sum(found, np.exp(-distances[:, :columns]), exponential_errors(distances[:, :columns]))
+        result = laplacian(x, y[:columns], mode=mode, out=out).to_numpy()
+        assert_sum(result, np.exp(-distances[:, :columns]), exponential_errors(distances[:, :columns]))
     assert "read where they lie" in str(laplacian.explain(x, y, mode=mode))
     assert "read where they lie" not in str(laplacian.explain(y, x, mode=mode))
 """,
@@ -98,9 +98,9 @@ assert "native_exp2" in definition("exp2_fast", "float", "amd")
 squares = ((x[:, None].astype("f8") - y[None]) ** 2).sum(2)
 gaussian = pairs("Exp(-SqDist(x, y))")
 for mode in modes:
-    found = gaussian(x, y, mode=mode, context=foreign)
+    result = gaussian(x, y, mode=mode, context=foreign)
     # Another maker's native_exp2 is less exact than AMD's: Intel's is off by 7.5e-5 on CPUs without AVX-512.
-    assert_sum(found, np.exp(-squares), exponential_errors(squares) + 1e-4 * np.exp(-squares))
+    assert_sum(result, np.exp(-squares), exponential_errors(squares) + 1e-4 * np.exp(-squares))
 """,
 }
 
@@ -113,10 +113,10 @@ def packages(tmp_path_factory: pytest.TempPathFactory) -> Path:
         shutil.copytree(ROOT / package, place / package, ignore=shutil.ignore_patterns("__pycache__"))
     environment = os.environ | {"GIT_CEILING_DIRECTORIES": str(place.parent)}
     for name, diff in DIFFS.items():
-        done = subprocess.run(
+        process = subprocess.run(
             ["git", "apply", "-"], cwd=place, env=environment, input=diff, text=True, capture_output=True, check=False
         )
-        assert done.returncode == 0, f"the diff of the {name} does not apply: {done.stderr}"
+        assert process.returncode == 0, f"the diff of the {name} does not apply: {process.stderr}"
     return place
 
 
@@ -127,5 +127,5 @@ def test_an_addition_works(name: str, packages: Path, context: cm.Context, rng: 
     environment = with_library()
     environment["PYTHONPATH"] = os.pathsep.join([str(packages), environment["PYTHONPATH"]])
     program = [sys.executable, "-c", HEAD + PROGRAMS[name], str(index), seed]
-    done = subprocess.run(program, cwd=packages, env=environment, capture_output=True, text=True, timeout=250, check=False)
-    assert done.returncode == 0, done.stderr
+    process = subprocess.run(program, cwd=packages, env=environment, capture_output=True, text=True, timeout=250, check=False)
+    assert process.returncode == 0, process.stderr

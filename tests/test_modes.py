@@ -27,10 +27,10 @@ def test_a_mode_word_names_a_mode_or_leaves_it_open() -> None:
 
 @pytest.mark.parametrize("word", ["", "seq", "par", "Sequential", "PARALLEL", "auto ", "gpu", "None"])
 def test_any_other_word_is_refused_with_the_words_that_work(word: str) -> None:
-    with pytest.raises(ModeError, match="auto, sequential, parallel") as caught:
+    with pytest.raises(ModeError, match="auto, sequential, parallel") as error:
         parse_mode(word)
-    assert repr(word) in str(caught.value)
-    assert isinstance(caught.value, (ClMapReduceError, ValueError))
+    assert repr(word) in str(error.value)
+    assert isinstance(error.value, (ClMapReduceError, ValueError))
 
 
 def test_template_words_are_those_of_the_files() -> None:
@@ -41,12 +41,12 @@ def test_template_words_are_those_of_the_files() -> None:
 
 def test_legal_conventions_are_those_of_the_architecture() -> None:
     vec, scalar = CallingConvention.VEC, CallingConvention.SCALAR
-    ordered, sync = CallingConvention.ORDERED, CallingConvention.SYNC
+    in_order, sync = CallingConvention.ORDERED, CallingConvention.SYNC
     assert set(LEGAL) == {"map", "reduce", "unfold", "scan", "partials"}
     assert LEGAL["map"] == {vec, scalar}
     assert LEGAL["reduce"] == {vec}
-    assert LEGAL["unfold"] == {vec, scalar, ordered, sync}
-    assert LEGAL["scan"] == {vec, ordered, sync}
+    assert LEGAL["unfold"] == {vec, scalar, in_order, sync}
+    assert LEGAL["scan"] == {vec, in_order, sync}
     assert LEGAL["partials"] == {vec}
 
 

@@ -16,7 +16,7 @@ ONES = np.ones(LENGTHS[-1], np.float32)
 KEYS = (np.arange(LENGTHS[-1]) // 7).astype(np.int32)
 DOUBLE = cm.Map(lambda x: x * 2)
 PIPELINE = DOUBLE >> cm.Scan("sum")
-FUSED = cm.fuse(lambda x: x / cm.Reduce("sum")(x))
+SHARE = cm.fuse(lambda x: x / cm.Reduce("sum")(x))
 
 
 def offsets(n: int) -> Any:
@@ -42,7 +42,7 @@ FAMILIES: dict[str, Callable[..., Any]] = {
     "Scan": lambda n, **o: cm.Scan("sum")(ONES[:n], **o),
     "Map": lambda n, **o: DOUBLE(ONES[:n], **o),
     "pipeline": lambda n, **o: PIPELINE(ONES[:n], **o),
-    "fused": lambda n, **o: FUSED(ONES[:n], **o),
+    "fused": lambda n, **o: SHARE(ONES[:n], **o),
     "pairs": pairs,
 }
 
@@ -52,19 +52,19 @@ FAMILIES: dict[str, Callable[..., Any]] = {
 def test_another_length_renders_nothing(
     context: cm.Context, mode: str, family: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    rendered: list[str] = []
+    kernels: list[str] = []
     render = runtime.source_of
 
-    def counted(spec: Any) -> str:
-        rendered.append(spec.kernel)
+    def note_and_render(spec: Any) -> str:
+        kernels.append(spec.kernel)
         return render(spec)
 
-    monkeypatch.setattr(runtime, "source_of", counted)
+    monkeypatch.setattr(runtime, "source_of", note_and_render)
     own = cm.Context(context.device)
     first, *others = LENGTHS
     FAMILIES[family](first, mode=mode, context=own)
-    assert rendered
-    rendered.clear()
+    assert kernels
+    kernels.clear()
     for n in others:
         FAMILIES[family](n, mode=mode, context=own)
-    assert not rendered
+    assert not kernels

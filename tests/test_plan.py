@@ -1,4 +1,4 @@
-"""Plans are data: compared by what they launch, never by who made them."""
+"""Plans are data: equal where their launches are equal, whoever made them."""
 
 from __future__ import annotations
 

@@ -10,9 +10,9 @@ README = (ROOT / "README.md").read_text(encoding="utf-8")
 
 
 def blocks(language: str) -> list[str]:
-    found = re.findall(rf"^```{language}\n(.*?)^```", README, flags=re.M | re.S)
-    assert found, f"the README shows no {language}"
-    return found
+    matches = re.findall(rf"^```{language}\n(.*?)^```", README, flags=re.M | re.S)
+    assert matches, f"the README shows no {language}"
+    return matches
 
 
 def test_the_commands_it_names_are_targets_of_the_makefile() -> None:

@@ -1,4 +1,4 @@
-"""The doctor's checks are right on every device; what a driver is known to get wrong, they must tell."""
+"""The doctor's checks are right on every device; they must report known faults of drivers."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ WRONG = {
 """Platform → the checks that fail there."""
 
 
-def test_the_checks_tell_right_from_wrong(context: cm.Context) -> None:
-    found = selftest.run(context)
-    assert len(found) >= 15 * len(context.device.modes)
-    assert {check for check, complaint in found.items() if complaint} == WRONG.get(context.device.platform, set())
+def test_the_checks_find_wrong_results(context: cm.Context) -> None:
+    result = selftest.run(context)
+    assert len(result) >= 15 * len(context.device.modes)
+    assert {check for check, complaint in result.items() if complaint} == WRONG.get(context.device.platform, set())

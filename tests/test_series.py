@@ -53,7 +53,7 @@ def needs(dtype: Any, context: cm.Context) -> None:
         pytest.skip(f"{context.device.name} has no {dtype}")
 
 
-some = pytest.mark.drawn(unless=lambda given: lacks(given["context"], given["dtype"]))
+some = pytest.mark.drawn(unless=lambda params: lacks(params["context"], params["dtype"]))
 
 
 def points(name: str, dtype: str, rng: np.random.Generator, shape: Any) -> np.ndarray:
@@ -68,9 +68,9 @@ def exact_terms(name: str, terms: int) -> np.ndarray:
     return np.array([0.0 if over_factorials and k > 176 else COEFFICIENTS[name](k) for k in range(terms)], np.float64)
 
 
-def check_series(name: str, x: np.ndarray, got: Any, terms: int, dtype: str) -> None:
+def check_series(name: str, x: np.ndarray, result: Any, terms: int, dtype: str) -> None:
     """A term has a rounding for its coefficient, its product and each factor of its power, of which few count: 8 units
-    of what is left of it in the sum, and one per factor."""
+    of the term as it stands in the sum, and one per factor."""
     coefficients = exact_terms(name, terms)
     with np.errstate(over="ignore"):
         powers = np.where(coefficients != 0, np.asarray(x, np.float64)[..., None] ** np.arange(terms), 0)
@@ -79,15 +79,15 @@ def check_series(name: str, x: np.ndarray, got: Any, terms: int, dtype: str) -> 
         x.shape
     )
     roundings = 1.01 * np.abs(expected) + (8 + min(terms, 60)) * np.abs(parts).sum(-1)
-    assert np.asarray(got).dtype == dtype
-    assert_near(got, expected, unit(dtype) * roundings + terms * float(np.finfo(dtype).tiny), (name, terms))
+    assert np.asarray(result).dtype == dtype
+    assert_near(result, expected, unit(dtype) * roundings + terms * float(np.finfo(dtype).tiny), (name, terms))
 
 
 # ----------------------------------------------------------------------------------------------------------- sequences
 @pytest.mark.parametrize(("base", "n"), [(3, 39), (2, 62), (-2, 63), (0, 5), (1, 1000), (-1, 257), (7, 0)])
 def test_integer_powers_are_exact(base: int, n: int, context: cm.Context, mode: str) -> None:
-    got = cm.series.powers(base, n, context=context, mode=mode)
-    assert_same(got, np.array([base**k for k in range(n + 1)], np.int64))
+    result = cm.series.powers(base, n, context=context, mode=mode)
+    assert_same(result, np.array([base**k for k in range(n + 1)], np.int64))
 
 
 @pytest.mark.parametrize(
@@ -124,17 +124,17 @@ def test_floating_powers(dtype: str, context: cm.Context, mode: str, rng: np.ran
     expected = np.cumprod(np.append(np.clongdouble(1), np.full(500, base, np.clongdouble)))
     if dtype[0] == "f":
         expected = expected.real
-    for given in (base, cm.array(base, context)):
-        got = cm.series.powers(given, 500, context=context, mode=mode)
-        assert isinstance(got, cm.DeviceArray) == isinstance(given, cm.DeviceArray)
-        assert_near(got, expected, 4 * np.arange(501) * unit(dtype) * np.abs(expected))
+    for values in (base, cm.array(base, context)):
+        result = cm.series.powers(values, 500, context=context, mode=mode)
+        assert isinstance(result, cm.DeviceArray) == isinstance(values, cm.DeviceArray)
+        assert_near(result, expected, 4 * np.arange(501) * unit(dtype) * np.abs(expected))
     assert into_poison(lambda out: cm.series.powers(base, 500, context=context, mode=mode, out=out), 501, dtype)[0] == 1
 
 
 def test_float_powers_leave_their_range_as_in_numpy(context: cm.Context, mode: str) -> None:
-    got = cm.series.powers(np.float32(10), 100, context=context, mode=mode)
-    assert np.isfinite(got[:39]).all()
-    assert np.isposinf(got[39:]).all()
+    result = cm.series.powers(np.float32(10), 100, context=context, mode=mode)
+    assert np.isfinite(result[:39]).all()
+    assert np.isposinf(result[39:]).all()
     assert_same(cm.series.powers(np.float32(0.5), 2000, context=context, mode=mode)[200:], np.zeros(1801, np.float32))
 
 
@@ -145,13 +145,13 @@ def test_factorials_up_to_the_largest_that_fits(dtype: str, context: cm.Context,
     largest = FACTORIALS[dtype]
     exact = [math.factorial(n) for n in range(largest + 1)]
     for n in (0, 1, largest):
-        got = cm.series.factorials(n, dtype=dtype, context=context, mode=mode)
+        result = cm.series.factorials(n, dtype=dtype, context=context, mode=mode)
         if dtype[0] in "iu" or n <= 1:
-            assert_same(got, np.array(exact[: n + 1], dtype))
+            assert_same(result, np.array(exact[: n + 1], dtype))
         else:
             expected = np.array(list(map(float, exact)))
-            assert got.dtype == dtype
-            assert_near(got, expected, 2 * np.arange(n + 1) * unit(dtype) * expected)
+            assert result.dtype == dtype
+            assert_near(result, expected, 2 * np.arange(n + 1) * unit(dtype) * expected)
     with pytest.raises(cm.DTypeError, match=rf"{largest + 1}! does not fit .*largest n that fits is {largest}$"):
         cm.series.factorials(largest + 1, dtype=dtype, context=context)
     into_poison(
@@ -183,29 +183,29 @@ def test_polynomials_are_exact(
     polynomial = np.polynomial.Polynomial(rng.integers(-4, 5, 5).astype(np.float64))
     derivatives = np.array([polynomial.deriv(k)(center) if k else polynomial(center) for k in range(5)], dtype)
     x = np.arange(-4, 4.5, 0.5).astype(dtype)
-    for given in (x, x.reshape(1, 17), cm.array(x, context), x[::2], x[:0]):
-        got = cm.series.power_series(derivatives, given, center, context=context, mode=mode)
-        assert isinstance(got, cm.DeviceArray) == isinstance(given, cm.DeviceArray)
-        assert_same(got, polynomial(np.asarray(given, np.float64)).astype(dtype))
+    for values in (x, x.reshape(1, 17), cm.array(x, context), x[::2], x[:0]):
+        result = cm.series.power_series(derivatives, values, center, context=context, mode=mode)
+        assert isinstance(result, cm.DeviceArray) == isinstance(values, cm.DeviceArray)
+        assert_same(result, polynomial(np.asarray(values, np.float64)).astype(dtype))
     for one in (2.5, np.dtype(dtype).type(-3), cm.array(np.dtype(dtype).type(0.5), context)):
-        got = cm.series.power_series(derivatives, one, center, context=context, mode=mode)
-        assert_same(got, np.dtype(dtype).type(polynomial(float(one))), one)
-    held = cm.series.power_series(cm.array(derivatives, context), 1.5, center, mode=mode)
-    assert isinstance(held, cm.DeviceArray), "a DeviceArray among the inputs gives one"
-    assert float(held) == polynomial(1.5)
+        result = cm.series.power_series(derivatives, one, center, context=context, mode=mode)
+        assert_same(result, np.dtype(dtype).type(polynomial(float(one))), one)
+    on_device = cm.series.power_series(cm.array(derivatives, context), 1.5, center, mode=mode)
+    assert isinstance(on_device, cm.DeviceArray), "a DeviceArray among the inputs gives one"
+    assert float(on_device) == polynomial(1.5)
     assert isinstance(cm.series.power_series(cm.array(derivatives, context), x, center, mode=mode), cm.DeviceArray)
 
 
 def test_small_integers_do_not_wrap_around_the_center(context: cm.Context, mode: str) -> None:
     x = np.array([0, 1, 5, 255], np.uint8)
-    got = cm.series.power_series(np.array([1, 2, 6]), x, 3, context=context, mode=mode)
-    assert_near(got, [1 + 2 * (int(i) - 3) + 3 * (int(i) - 3) ** 2 for i in x], 0)
+    result = cm.series.power_series(np.array([1, 2, 6]), x, 3, context=context, mode=mode)
+    assert_near(result, [1 + 2 * (int(i) - 3) + 3 * (int(i) - 3) ** 2 for i in x], 0)
 
 
 def test_centers_broadcast_against_points(context: cm.Context, mode: str) -> None:
     centers, x = np.array([[0.0], [1.0]], np.float32), np.array([1.0, 2.0, 3.0], np.float32)
-    got = cm.series.power_series(np.float32([5, 1]), x, centers, context=context, mode=mode)
-    assert_same(got, 5 + (x - centers))
+    result = cm.series.power_series(np.float32([5, 1]), x, centers, context=context, mode=mode)
+    assert_same(result, 5 + (x - centers))
     with pytest.raises(cm.ShapeError, match="do not broadcast"):
         cm.series.power_series([1.0], x, np.zeros(4), context=context)
 
@@ -243,32 +243,32 @@ def test_named_series(name: str, dtype: str, context: cm.Context, mode: str, rng
         for shape in (257, (3, 5), 0):
             x = points(name, dtype, rng, shape)
             check_series(name, x, series(x, terms, context=context, mode=mode), terms, dtype)
-        held = series(cm.array(x := points(name, dtype, rng, 33), context), terms, mode=mode)
-        assert isinstance(held, cm.DeviceArray)
-        check_series(name, x, held, terms, dtype)
+        on_device = series(cm.array(x := points(name, dtype, rng, 33), context), terms, mode=mode)
+        assert isinstance(on_device, cm.DeviceArray)
+        check_series(name, x, on_device, terms, dtype)
         for value in (x[0], np.dtype(dtype).type(0)):
             check_series(name, np.asarray(value), series(value, terms, context=context, mode=mode), terms, dtype)
             one = series(cm.array(value, context), terms, mode=mode)
             assert isinstance(one, cm.DeviceArray)
             check_series(name, np.asarray(value), one, terms, dtype)
-        made = into_poison(
+        output = into_poison(
             lambda out, x=x, terms=terms: series(x, terms, context=context, mode=mode, out=out), 33, dtype
         )
-        assert_same(made, held.to_numpy())
+        assert_same(output, on_device.to_numpy())
 
 
 @pytest.mark.parametrize("name", LIMITS)
 def test_many_terms_reach_the_function(name: str, context: cm.Context, mode: str) -> None:
     for x in (0.5, -0.75):
-        got = float(getattr(cm.series, name)(x, 400, context=context, mode=mode))
-        assert math.isclose(got, LIMITS[name](x), rel_tol=1e-14 if context.device.fp64 else 1e-6)
+        result = float(getattr(cm.series, name)(x, 400, context=context, mode=mode))
+        assert math.isclose(result, LIMITS[name](x), rel_tol=1e-14 if context.device.fp64 else 1e-6)
 
 
 def test_powers_beyond_the_range_meet_coefficients_that_are_zero(context: cm.Context, mode: str) -> None:
     """In float32 5^56 is infinite and 1/56! is 0: their product counts as nothing."""
     for x in (np.float32(-5), np.float32([-5, 9, 3])):
-        got = cm.series.exp(x, 400, context=context, mode=mode)
-        check_series("exp", np.asarray(x), got, 400, "f4")
+        result = cm.series.exp(x, 400, context=context, mode=mode)
+        check_series("exp", np.asarray(x), result, 400, "f4")
     assert np.isnan(cm.series.sin(np.float32([np.nan]), 400, context=context, mode=mode)).all()
 
 
@@ -290,23 +290,23 @@ def test_dtypes_of_named_series(context: cm.Context) -> None:
 
 
 def test_a_vector_of_points_is_one_launch(context: cm.Context, mode: str, rng: np.random.Generator) -> None:
-    with cm.Context(context.device, profile=True) as watched:
-        x = cm.array(rng.uniform(-1, 1, 1000).astype(np.float32), watched)
+    with cm.Context(context.device, profile=True) as profiled_context:
+        x = cm.array(rng.uniform(-1, 1, 1000).astype(np.float32), profiled_context)
         for name in ("exp", "atan"):
             getattr(cm.series, name)(x, 30, mode=mode)
-            before = len(watched.queue.log)
+            before = len(profiled_context.queue.log)
             getattr(cm.series, name)(x, 30, mode=mode).to_numpy()
-            assert [label for _, label, nbytes in watched.queue.log[before:] if nbytes is None] == ["cmr_power_series"]
+            assert [label for _, label, nbytes in profiled_context.queue.log[before:] if nbytes is None] == ["cmr_power_series"]
 
 
 def test_one_point_is_an_unfold_then_a_fused_map_and_reduce(context: cm.Context, mode: str) -> None:
-    with cm.Context(context.device, profile=True) as watched:
-        x = cm.array(np.float32(0.5), watched)
+    with cm.Context(context.device, profile=True) as profiled_context:
+        x = cm.array(np.float32(0.5), profiled_context)
         cm.series.exp(x, 30, mode=mode)
-        before = len(watched.queue.log)
+        before = len(profiled_context.queue.log)
         cm.series.exp(x, 30, mode=mode).to_numpy()
-        launched = [label for _, label, nbytes in watched.queue.log[before:] if nbytes is None]
-        assert launched[:2] == ["cmr_unfold", "cmr_reduce"], launched
+        launches = [label for _, label, nbytes in profiled_context.queue.log[before:] if nbytes is None]
+        assert launches[:2] == ["cmr_unfold", "cmr_reduce"], launches
 
 
 # --------------------------------------------------------------------------------------------- refused before a launch
@@ -324,7 +324,7 @@ CALLS: dict[str, tuple[tuple[int, ...], Callable[..., Any]]] = {
 def test_outputs_and_modes_are_checked_before_anything_is_launched(name: str, context: cm.Context) -> None:
     needs("f8", context)
     shape, call = CALLS[name]
-    watched, other = cm.Context(context.device, profile=True), cm.Context(context.device)
+    profiled_context, other = cm.Context(context.device, profile=True), cm.Context(context.device)
     read_only = np.full(shape, 7.0)
     read_only.flags.writeable = False
     wrong: list[tuple[type[Exception], Any]] = [
@@ -333,30 +333,30 @@ def test_outputs_and_modes_are_checked_before_anything_is_launched(name: str, co
         (cm.DTypeError, np.full(shape, 7)),
         (cm.ShapeError, read_only),
         (cm.DTypeError, [7.0]),
-        (cm.ShapeError, cm.array(np.full(4, 7.0), watched)),
-        (cm.DTypeError, cm.array(np.full(shape, 7 + 0j), watched)),
+        (cm.ShapeError, cm.array(np.full(4, 7.0), profiled_context)),
+        (cm.DTypeError, cm.array(np.full(shape, 7 + 0j), profiled_context)),
         (cm.DeviceError, cm.array(np.full(shape, 7.0), other)),
     ]
-    before = len(watched.queue.log)
+    before = len(profiled_context.queue.log)
     for error, out in wrong:
         with pytest.raises(error):
-            call(np.ones(3), context=watched, out=out)
+            call(np.ones(3), context=profiled_context, out=out)
     with pytest.raises(cm.ModeError, match="'fast'"):
-        call(np.ones(3), context=watched, mode="fast")
+        call(np.ones(3), context=profiled_context, mode="fast")
     if "series" in name and "point" not in name:
         with pytest.raises(cm.DeviceError, match="share a context"):
-            call(cm.array(np.ones(3), other), context=watched)
-    assert len(watched.queue.log) == before
+            call(cm.array(np.ones(3), other), context=profiled_context)
+    assert len(profiled_context.queue.log) == before
     for _, out in wrong:
         assert (np.asarray(out) == 7).all()
 
 
 def test_one_point_on_the_device_reaches_a_numpy_output(context: cm.Context, mode: str) -> None:
-    """`out` is where the result goes, wherever x and the derivatives live."""
+    """The result goes to `out`, on the host or a device, like x and the derivatives."""
     number, table = cm.array(np.float32(0.5), context), cm.array(np.ones(8, "f4"), context)
     for call in (
         lambda out: cm.series.exp(number, 8, mode=mode, out=out),
         lambda out: cm.series.power_series(table, np.float32(0.5), mode=mode, out=out),
     ):
-        got = into_poison(call, (), "f4")
-        np.testing.assert_allclose(got, sum(0.5**k / math.factorial(k) for k in range(8)), rtol=1e-6)
+        result = into_poison(call, (), "f4")
+        np.testing.assert_allclose(result, sum(0.5**k / math.factorial(k) for k in range(8)), rtol=1e-6)

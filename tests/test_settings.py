@@ -1,4 +1,4 @@
-"""Wrong settings in the environment: a call names the variable, what it holds and what would work; no import fails."""
+"""Wrong settings in the environment: a call names the variable, its value and what would work; no import fails."""
 
 from __future__ import annotations
 
@@ -23,9 +23,9 @@ def child(lines: str, **environment: str) -> subprocess.CompletedProcess[str]:
 
 
 def test_an_unknown_level_is_warned_of() -> None:
-    done = child("print('imported')", CLMR_LOG="nonsense")
-    assert done.returncode == 0 and done.stdout == "imported\n"
-    assert "CLMR_LOG is 'nonsense'" in done.stderr and "use debug, info" in done.stderr
+    process = child("print('imported')", CLMR_LOG="nonsense")
+    assert process.returncode == 0 and process.stdout == "imported\n"
+    assert "CLMR_LOG is 'nonsense'" in process.stderr and "use debug, info" in process.stderr
 
 
 @pytest.mark.parametrize(
@@ -47,8 +47,8 @@ try:
 except cm.SettingError as error:
     print(error)
 """
-    done = child(lines, **{"CLMR_CACHE_DIR": str(tmp_path), name: value})
-    assert done.stdout.startswith(f"{name} is {value!r}") and says in done.stdout, done.stdout + done.stderr
+    process = child(lines, **{"CLMR_CACHE_DIR": str(tmp_path), name: value})
+    assert process.stdout.startswith(f"{name} is {value!r}") and says in process.stdout, process.stdout + process.stderr
 
 
 @pytest.mark.skipif(all(device.vendor != "intel" for device in cm.devices()), reason="Intel's CPU runtime is not here")
@@ -59,5 +59,5 @@ try:
 except cm.DeviceError as error:
     print(error)
 """
-    done = child(lines, CL_CONFIG_CPU_TARGET_ARCH="zz")
-    assert "making a context failed" in done.stdout and "CL_CONFIG_CPU_TARGET_ARCH='zz'" in done.stdout, done.stderr
+    process = child(lines, CL_CONFIG_CPU_TARGET_ARCH="zz")
+    assert "making a context failed" in process.stdout and "CL_CONFIG_CPU_TARGET_ARCH='zz'" in process.stdout, process.stderr

@@ -27,11 +27,11 @@ pytestmark = pytest.mark.sweep
 
 LENGTHS = (0, 1, 15, 16, 17, 255, 256, 257, PRIME)
 DTYPES = [*PLAIN, np.dtype("f2")]
-ORDERED = ("minimum", "maximum", "argmin", "argmax", "logsumexp")
+CHOICES = ("minimum", "maximum", "argmin", "argmax", "logsumexp")
 
 
 def skip_what_cannot_be(name: str, dtype: np.dtype, context: cm.Context) -> None:
-    if dtype.kind == "c" and name in ORDERED:
+    if dtype.kind == "c" and name in CHOICES:
         pytest.skip("complex numbers have no order")
     if dtype == np.float16 and not context.device.fp16:
         pytest.skip(f"{context.device.name} has no float16")
@@ -65,34 +65,34 @@ def identity(name: str, dtype: np.dtype) -> Any:
     return dtype.type(np.inf if name == "minimum" else -np.inf)
 
 
-def check_prefixes(name: str, x: np.ndarray, got: Any) -> None:
-    """`got`: (length,), entry i the reduction of x[: i + 1], as exact as `oracles` says."""
-    got, length = np.asarray(got), x.size
-    assert got.shape == (length,)
+def check_prefixes(name: str, x: np.ndarray, result: Any) -> None:
+    """`result`: (length,), entry i the reduction of x[: i + 1], as exact as `oracles` says."""
+    result, length = np.asarray(result), x.size
+    assert result.shape == (length,)
     if length == 0:
         return
-    extended = np.clongdouble if x.dtype.kind == "c" else np.longdouble
+    long_type = np.clongdouble if x.dtype.kind == "c" else np.longdouble
     with np.errstate(over="ignore"):
         if name in ("minimum", "maximum"):
-            return assert_same(got, getattr(np, name).accumulate(x))
+            return assert_same(result, getattr(np, name).accumulate(x))
         if name in ("any", "all"):
-            return assert_same(got, {"any": np.logical_or, "all": np.logical_and}[name].accumulate(x != 0))
+            return assert_same(result, {"any": np.logical_or, "all": np.logical_and}[name].accumulate(x != 0))
         if name in ("argmin", "argmax"):
             best = getattr(np, {"argmin": "minimum", "argmax": "maximum"}[name]).accumulate(x)
             new = np.append(True, best[1:] != best[:-1])
-            return assert_same(got, np.maximum.accumulate(np.where(new, np.arange(length), 0)))
+            return assert_same(result, np.maximum.accumulate(np.where(new, np.arange(length), 0)))
         if name == "logsumexp":
             totals = np.logaddexp.accumulate(x.astype(np.longdouble))
-            return assert_near(got, totals, logsumexp_tolerance(got.dtype, totals, length))
+            return assert_near(result, totals, logsumexp_tolerance(result.dtype, totals, length))
         ufunc = np.add if name == "sum" else np.multiply
         if x.dtype.kind in "biu":
-            return assert_same(got, ufunc.accumulate(x.astype(wide(x.dtype))))
-        assert got.dtype == x.dtype
-        totals = ufunc.accumulate(x.astype(extended))
+            return assert_same(result, ufunc.accumulate(x.astype(wide(x.dtype))))
+        assert result.dtype == x.dtype
+        totals = ufunc.accumulate(x.astype(long_type))
         if name == "product":
-            return assert_near(got, totals, product_tolerance(x.dtype, totals, length, fp64=False))
+            return assert_near(result, totals, product_tolerance(x.dtype, totals, length, fp64=False))
         return assert_near(
-            got, totals, scan_tolerance(x.dtype, totals, np.add.accumulate(np.abs(x).astype(np.longdouble)), length)
+            result, totals, scan_tolerance(x.dtype, totals, np.add.accumulate(np.abs(x).astype(np.longdouble)), length)
         )
 
 
@@ -102,16 +102,16 @@ def test_reduce(name: str, dtype: np.dtype, context: cm.Context, mode: str, rng:
     skip_what_cannot_be(name, dtype, context)
     for length in LENGTHS:
         x = numbers(name, rng, dtype, length)
-        for given in (x, cm.array(x, context)):
+        for source in (x, cm.array(x, context)):
             if length == 0 and name in ("argmin", "argmax"):
                 with pytest.raises(cm.ShapeError, match="empty"):
-                    cm.Reduce(name)(given, context=context, mode=mode)
+                    cm.Reduce(name)(source, context=context, mode=mode)
                 continue
-            got = cm.Reduce(name)(given, context=context, mode=mode)
+            result = cm.Reduce(name)(source, context=context, mode=mode)
             if length == 0:
-                assert_same(got, identity(name, dtype))
+                assert_same(result, identity(name, dtype))
             else:
-                check_reduced(name, x, got, fp64=context.facts.fp64)
+                check_reduced(name, x, result, fp64=context.facts.fp64)
 
 
 @pytest.mark.parametrize("dtype", DTYPES, ids=str)
@@ -123,11 +123,11 @@ def test_scan(name: str, dtype: np.dtype, context: cm.Context, mode: str, rng: n
         check_prefixes(name, x, cm.Scan(name)(x, context=context, mode=mode))
         if name in ("argmin", "argmax"):
             continue
-        got = cm.Scan(name, exclusive=True)(x, context=context, mode=mode)
-        assert got.shape == (length,)
+        result = cm.Scan(name, exclusive=True)(x, context=context, mode=mode)
+        assert result.shape == (length,)
         if length:
-            assert_same(got[0], identity(name, dtype))
-            check_prefixes(name, x[:-1], got[1:])
+            assert_same(result[0], identity(name, dtype))
+            check_prefixes(name, x[:-1], result[1:])
 
 
 @pytest.mark.parametrize("dtype", DTYPES, ids=str)
@@ -136,20 +136,20 @@ def test_partials(name: str, dtype: np.dtype, context: cm.Context, mode: str, rn
     skip_what_cannot_be(name, dtype, context)
     for length in LENGTHS:
         x = numbers(name, rng, dtype, length)
-        kept = cm.Partials(name)(x, context=context, mode=mode)
-        every = kept.prefix(mode=mode)
-        assert every.shape == kept.values.shape == (length + 1,)
+        partials = cm.Partials(name)(x, context=context, mode=mode)
+        every = partials.prefix(mode=mode)
+        assert every.shape == partials.values.shape == (length + 1,)
         if name not in ("argmin", "argmax"):
             assert_same(every[0], identity(name, dtype))
         check_prefixes(name, x, every[1:])
         for i in {1, 2, 16, length // 2, length} & set(range(1, length + 1)):
             low = i & -i
             if name in ("argmin", "argmax"):
-                assert kept.values[i] == i - low + getattr(np, name)(x[i - low : i])
+                assert partials.values[i] == i - low + getattr(np, name)(x[i - low : i])
             else:
-                check_reduced(name, x[i - low : i], kept.values[i], fp64=context.facts.fp64)
-        asked = rng.integers(1, length + 1, 33) if length else np.zeros(33, int)
-        assert_same(kept.prefix(asked, mode=mode), every[asked])
+                check_reduced(name, x[i - low : i], partials.values[i], fp64=context.facts.fp64)
+        queries = rng.integers(1, length + 1, 33) if length else np.zeros(33, int)
+        assert_same(partials.prefix(queries, mode=mode), every[queries])
 
 
 @pytest.mark.parametrize("dtype", DTYPES, ids=str)
@@ -169,23 +169,23 @@ def test_unfold(name: str, dtype: np.dtype, context: cm.Context, mode: str, rng:
             with pytest.raises(cm.DTypeError, match="stays in its dtype"):
                 cm.Unfold(name)(base, length, context=context, mode=mode)
             continue
-        got = cm.Unfold(name)(base, length, context=context, mode=mode)
-        assert got.dtype == dtype
-        repeated = np.full(length, base, dtype)
+        result = cm.Unfold(name)(base, length, context=context, mode=mode)
+        assert result.dtype == dtype
+        steps = np.full(length, base, dtype)
         if name in ("sum", "product") and dtype.kind in "biu":
             ufunc = {"b": np.logical_or if name == "sum" else np.logical_and}.get(
                 dtype.kind, np.add if name == "sum" else np.multiply
             )
             assert_same(
-                got,
-                ufunc.accumulate(repeated).astype(dtype)
+                result,
+                ufunc.accumulate(steps).astype(dtype)
                 if dtype.kind == "b"
-                else ufunc.accumulate(repeated, dtype=dtype),
+                else ufunc.accumulate(steps, dtype=dtype),
             )
         elif name in ("any", "all"):
-            assert_same(got, (repeated != 0).astype(dtype))
+            assert_same(result, (steps != 0).astype(dtype))
         else:
-            check_prefixes(name, repeated, got)
+            check_prefixes(name, steps, result)
 
 
 @pytest.mark.parametrize("dtype", DTYPES, ids=str)

@@ -24,7 +24,7 @@ Job = tuple[Callable[..., Any], Any]
 
 
 def jobs(seed: int) -> dict[str, Job]:
-    """Calls whose results are exact, each with what it gives; every thread has its own numbers."""
+    """Calls with exact results; every thread has its own numbers."""
     rng = np.random.default_rng(seed)
     x = rng.integers(-100, 100, LENGTH - seed).astype(np.int32)
     y = rng.integers(-9, 9, x.size).astype(np.float32)
@@ -62,7 +62,7 @@ def together(work: Callable[[int], None]) -> None:
 
 def test_threads_share_a_context(context: cm.Context, mode: str) -> None:
     fresh = cm.Context(context.device)  # its kernels are built by the threads, at the same time
-    held = cm.array(np.arange(LENGTH), fresh)
+    on_device = cm.array(np.arange(LENGTH), fresh)
 
     def work(number: int) -> None:
         mine = jobs(number)
@@ -71,8 +71,8 @@ def test_threads_share_a_context(context: cm.Context, mode: str) -> None:
             for name in names[number + turn :] + names[: number + turn]:
                 call, expected = mine[name]
                 assert_same(call(context=fresh, mode=mode), expected, (name, number))
-            chained = cm.Reduce("sum")(cm.Map("x + 1")(cm.Scan("sum")(held, mode=mode), mode=mode), mode=mode)
-            assert int(chained) == LENGTH + (LENGTH - 1) * LENGTH * (LENGTH + 1) // 6
+            total = cm.Reduce("sum")(cm.Map("x + 1")(cm.Scan("sum")(on_device, mode=mode), mode=mode), mode=mode)
+            assert int(total) == LENGTH + (LENGTH - 1) * LENGTH * (LENGTH + 1) // 6
 
     together(work)
 
@@ -99,17 +99,17 @@ def test_threads_have_their_own_default() -> None:
 
 
 def test_results_made_in_one_thread_are_read_in_another(context: cm.Context, mode: str) -> None:
-    made: list[Any] = [None] * THREADS
-    done = threading.Barrier(THREADS)
+    results: list[Any] = [None] * THREADS
+    barrier = threading.Barrier(THREADS)
 
     def work(number: int) -> None:
         for turn in range(ROUNDS):
             x = cm.array(np.arange(LENGTH, dtype=np.int64) * number + turn, context)
-            made[number] = cm.Scan("sum")(x, mode=mode)
-            done.wait(100)
+            results[number] = cm.Scan("sum")(x, mode=mode)
+            barrier.wait(100)
             other = (number + 1) % THREADS
-            assert_same(made[other].to_numpy(), np.cumsum(np.arange(LENGTH) * other + turn))
-            done.wait(100)
+            assert_same(results[other].to_numpy(), np.cumsum(np.arange(LENGTH) * other + turn))
+            barrier.wait(100)
 
     together(work)
 
@@ -121,10 +121,10 @@ def test_buffers_go_back_to_an_arena_that_all_share(context: cm.Context, mode: s
     def work(number: int) -> None:
         x = np.arange(5003, dtype=np.int32) * (number + 1)
         for k in range(12):
-            held, expected = cm.array(x, context), x
+            on_device, expected = cm.array(x, context), x
             for _ in range(5):
-                held, expected = step(held, k, mode=mode), expected * np.int32(3) + np.int32(k)
-            assert_same(held.to_numpy(), expected, (number, k))
+                on_device, expected = step(on_device, k, mode=mode), expected * np.int32(3) + np.int32(k)
+            assert_same(on_device.to_numpy(), expected, (number, k))
             if number == 0:
                 gc.collect()
 
@@ -158,14 +158,14 @@ def test_every_device_at_once() -> None:
 def test_defaults_nest() -> None:
     outside = current_context()
     inner, second = cm.Context(DEVICES[0]), cm.Context(DEVICES[-1])
-    with cm.use(DEVICES[-1]) as used:
-        assert current_context() is used
+    with cm.use(DEVICES[-1]) as last:
+        assert current_context() is last
         with inner:
             assert current_context() is inner
             with cm.use(second), inner, inner:
                 assert current_context() is inner
-                with second as given:
-                    assert given is current_context() is second
+                with second as again:
+                    assert again is current_context() is second
                 assert current_context() is inner
             assert current_context() is inner
             with pytest.raises(RuntimeError, match="inside"), second:
@@ -174,27 +174,27 @@ def test_defaults_nest() -> None:
             with pytest.raises(cm.DeviceError):
                 cm.use("no such device")
             assert current_context() is inner
-        assert current_context() is used
+        assert current_context() is last
     assert current_context() is outside
-    kept = cm.use(second)
+    default = cm.use(second)
     assert current_context() is second
-    with kept:
+    with default:
         assert current_context() is second
     assert current_context() is outside, "leaving the block brings back what was before use"
 
 
 def test_a_context_entered_by_two_threads_gives_each_its_own_default_back() -> None:
-    shared, former = cm.Context(DEVICES[0]), [cm.Context(DEVICES[0]) for _ in range(2)]
-    inside, left = threading.Barrier(2), threading.Event()
+    common, former = cm.Context(DEVICES[0]), [cm.Context(DEVICES[0]) for _ in range(2)]
+    inside, exit_event = threading.Barrier(2), threading.Event()
 
     def work(number: int) -> None:
         cm.use(former[number])
-        with shared:
+        with common:
             inside.wait(60)
             if number == 1:
-                left.wait(60)
+                exit_event.wait(60)
         assert current_context() is former[number]
-        left.set()
+        exit_event.set()
 
     with ThreadPoolExecutor(2) as pool:
         for future in [pool.submit(work, number) for number in range(2)]:

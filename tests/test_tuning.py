@@ -75,13 +75,13 @@ def test_groups_are_no_larger_than_clusters_are_worth() -> None:
 
 
 @pytest.mark.parametrize(
-    ("kept", "itemsize", "bytes_"),
+    ("stored_bytes", "itemsize", "bytes_"),
     [(40, 4, 64), (200, 4, 64), (240, 4, 32), (1440, 4, 32), (1600, 4, 16), (10**5, 4, 4), (80, 8, 64), (480, 8, 32), (10**5, 8, 8), (400, 2, 32), (10**5, 2, 2)],
 )  # fmt: skip
-def test_vectors_are_shorter_where_much_is_put_in_order(kept: int, itemsize: int, bytes_: int) -> None:
+def test_vectors_are_shorter_where_much_is_put_in_order(stored_bytes: int, itemsize: int, bytes_: int) -> None:
     """10, 50 and 60 numbers of 4 bytes, 360 and 400 of them; and others."""
     first = pair_box(PairWork("kmin", 3, 8, False), 10**4, 10**4, SEQUENTIAL, INTEL)
     for box in (first, few_box(3, 8, 4, SEQUENTIAL, INTEL)):
-        assert ordering(box, kept, itemsize) == replace(box, bytes=bytes_)
+        assert ordering(box, stored_bytes, itemsize) == replace(box, bytes=bytes_)
     beside = pair_box(PairWork("kmin", 3, 8, False), 10**4, 10**4, PARALLEL, INTEL)
-    assert ordering(beside, kept, itemsize) == beside
+    assert ordering(beside, stored_bytes, itemsize) == beside

@@ -1,4 +1,4 @@
-"""Arguments of the wrong kind raise our errors: what was given, and what would work. Nothing is launched."""
+"""Arguments of the wrong kind raise our errors, which show the argument and say what would work. Nothing is launched."""
 
 from __future__ import annotations
 
@@ -103,7 +103,7 @@ AGAIN: list[Any] = []
 AGAIN.append(AGAIN)
 
 
-def told(value: Any) -> str:
+def name_of(value: Any) -> str:
     """A name for a test, the same in every process: no address in it."""
     text = str(value)
     return type(value).__name__ if " at 0x" in text else text
@@ -120,109 +120,109 @@ def cases(calls: dict[str, Call], values: list[Any]) -> pytest.MarkDecorator:
     )
 
 
-def refused(error: type[Exception], call: Callable[[], Any], *words: str) -> str:
+def refusal(error: type[Exception], call: Callable[[], Any], *words: str) -> str:
     """Asserts that a call raises an error of ours that says these words; returns its text."""
-    with pytest.raises(error) as raised:
+    with pytest.raises(error) as failure:
         call()
-    assert isinstance(raised.value, cm.ClMapReduceError)
+    assert isinstance(failure.value, cm.ClMapReduceError)
     for word in words:
-        assert word in str(raised.value), str(raised.value)
-    return str(raised.value)
+        assert word in str(failure.value), str(failure.value)
+    return str(failure.value)
 
 
-@pytest.mark.parametrize("wish", [5, ["intel"], {}, b"cpu", 1.5, queue], ids=told)
+@pytest.mark.parametrize("wish", [5, ["intel"], {}, b"cpu", 1.5, queue], ids=name_of)
 def test_devices(wish: Any) -> None:
     wish = wish() if callable(wish) else wish
     for call in (cm.select_device, cm.Context, cm.use):
-        refused(cm.DeviceError, lambda call=call: call(wish), "the device is", "pass a Device")
+        refusal(cm.DeviceError, lambda call=call: call(wish), "the device is", "pass a Device")
 
 
 def test_a_queue_is_no_context() -> None:
-    made = queue()
-    refused(cm.DeviceError, lambda: cm.Reduce("sum")(X, context=made), "CommandQueue", "pass a cm.Context")
-    refused(cm.DeviceError, lambda: kernel().sum(1, context=made), "CommandQueue", "pass a cm.Context")
-    refused(cm.DeviceError, lambda: cm.tune(lambda: None, context=made), "CommandQueue", "pass a cm.Context")
-    refused(cm.DeviceError, lambda: cm.Context(cl_context=made), "CommandQueue", "pyopencl.Context")
+    other = queue()
+    refusal(cm.DeviceError, lambda: cm.Reduce("sum")(X, context=other), "CommandQueue", "pass a cm.Context")
+    refusal(cm.DeviceError, lambda: kernel().sum(1, context=other), "CommandQueue", "pass a cm.Context")
+    refusal(cm.DeviceError, lambda: cm.tune(lambda: None, context=other), "CommandQueue", "pass a cm.Context")
+    refusal(cm.DeviceError, lambda: cm.Context(cl_context=other), "CommandQueue", "pyopencl.Context")
 
 
 @cases(MODES, NO_WORDS)
 def test_modes(call: Call, value: Any) -> None:
-    refused(cm.ModeError, lambda: call(value), "mode=", "is unknown; use one of auto, sequential, parallel")
+    refusal(cm.ModeError, lambda: call(value), "mode=", "is unknown; use one of auto, sequential, parallel")
 
 
 @cases(WORDS, NO_WORDS)
 def test_words(call: Call, value: Any) -> None:
-    refused(cm.ClMapReduceError, lambda: call(value), "is unknown; use one of")
+    refusal(cm.ClMapReduceError, lambda: call(value), "is unknown; use one of")
 
 
 @cases(SWITCHES, [np.ones(2), [], "yes", 1, {}])
 def test_switches(call: Call, value: Any) -> None:
-    refused(cm.ArgumentError, lambda: call(value), "use True or False")
+    refusal(cm.ArgumentError, lambda: call(value), "use True or False")
 
 
 @pytest.mark.parametrize("tiles", [np.arange(3), [1], "1", 2, True, np.zeros(2, [("a", "f4")])], ids=str)
 def test_tiles(tiles: Any) -> None:
     for call in (cm.Reduce("sum"), cm.Scan("sum"), LINE):
-        refused(cm.ModeError, lambda call=call: call(X, mode="sequential", tiles=tiles), "tiles=1")
+        refusal(cm.ModeError, lambda call=call: call(X, mode="sequential", tiles=tiles), "tiles=1")
 
 
 @cases(SIZES, [2**63, 10**400, -1, -(2**70), 1.5, "3", [3, 4, 5], True])
 def test_sizes(call: Call, value: Any) -> None:
-    refused(cm.ClMapReduceError, lambda: call(value))
+    refusal(cm.ClMapReduceError, lambda: call(value))
 
 
 def test_many_more_labels_than_points() -> None:
-    refused(cm.ShapeError, lambda: cm.cluster.cluster_ranges(KEYS, 2**62), str(2**62))
-    refused(cm.ShapeError, lambda: cm.cluster.cluster_ranges(np.array([0, 2**62])), "label")
+    refusal(cm.ShapeError, lambda: cm.cluster.cluster_ranges(KEYS, 2**62), str(2**62))
+    refusal(cm.ShapeError, lambda: cm.cluster.cluster_ranges(np.array([0, 2**62])), "label")
 
 
 @cases(DTYPES, [5, "no dtype", "\ud800", [], object(), "M8[s]", np.ones(2), lambda: 0])
 def test_dtypes(call: Call, value: Any) -> None:
-    refused(cm.DTypeError, lambda: call(value))
+    refusal(cm.DTypeError, lambda: call(value))
 
 
 @cases(ARRAYS, [[[1, 2], [3]], AGAIN, ["a", "b"], object(), {}, np.array([None, {}], object)])
 def test_what_is_no_array(call: Call, value: Any) -> None:
-    refused(cm.ClMapReduceError, lambda: call(value))
+    refusal(cm.ClMapReduceError, lambda: call(value))
 
 
 @pytest.mark.parametrize("shapes", [None, "3", 5, {}, [3], ["3"], [("3",)], [(2**63,)], [[[1]]], ["x" * 5000]], ids=str)
 def test_shapes_to_compile(shapes: Any) -> None:
-    refused(cm.ShapeError, lambda: LINE.compile(shapes, "f4"), "shape")
+    refusal(cm.ShapeError, lambda: LINE.compile(shapes, "f4"), "shape")
 
 
 @pytest.mark.parametrize("dtypes", [None, "no dtype", [None], ["f4", "f4"]], ids=str)
 def test_dtypes_to_compile(dtypes: Any) -> None:
-    refused(cm.ClMapReduceError, lambda: LINE.compile([(8,)], dtypes), "dtype")
+    refusal(cm.ClMapReduceError, lambda: LINE.compile([(8,)], dtypes), "dtype")
 
 
-@pytest.mark.parametrize("wait_for", [5, "x", np.ones(3), iter(()), [[1]], object()], ids=told)
+@pytest.mark.parametrize("wait_for", [5, "x", np.ones(3), iter(()), [[1]], object()], ids=name_of)
 def test_events(wait_for: Any) -> None:
-    refused(cm.ArgumentError, lambda: cm.Reduce("sum")(X, wait_for=wait_for), "wait_for")
+    refusal(cm.ArgumentError, lambda: cm.Reduce("sum")(X, wait_for=wait_for), "wait_for")
 
 
 def test_unknown_keywords() -> None:
-    refused(cm.ArgumentError, lambda: LINE.explain(X, nonsense=1), "nonsense")
-    refused(cm.ArgumentError, lambda: kernel().sum(1, tiles=np.arange(3)), "tiles", "a reduction takes")
-    refused(cm.ArgumentError, lambda: cm.generic_sum("SqDist(x, y)", "a = Vi(1)", *ALIASES, axis=1), "axis", "dtype_acc")
+    refusal(cm.ArgumentError, lambda: LINE.explain(X, nonsense=1), "nonsense")
+    refusal(cm.ArgumentError, lambda: kernel().sum(1, tiles=np.arange(3)), "tiles", "a reduction takes")
+    refusal(cm.ArgumentError, lambda: cm.generic_sum("SqDist(x, y)", "a = Vi(1)", *ALIASES, axis=1), "axis", "dtype_acc")
 
 
 def test_progress_takes_two_numbers() -> None:
-    refused(cm.ModeError, lambda: cm.Reduce("sum")(X, progress=lambda: 0), "(done, total)")
+    refusal(cm.ModeError, lambda: cm.Reduce("sum")(X, progress=lambda: 0), "(done, total)")
 
 
 # ------------------------------------------------------------------------------------------------------------- operators
 def test_operators_on_device_arrays() -> None:
     there = cm.array(X)
     for call in (lambda: there @ X, lambda: X @ there, lambda: np.matmul(there, X), lambda: np.linalg.norm(there)):
-        refused(cm.ArgumentError, call, "DeviceArray", "to_numpy()")
+        refusal(cm.ArgumentError, call, "DeviceArray", "to_numpy()")
     for call in (lambda: there + "x", lambda: {} * there, lambda: there < None, lambda: there * ["x"]):
-        refused(cm.ClMapReduceError, call)
+        refusal(cm.ClMapReduceError, call)
     for key in (8, -9, (0, 0), 1.5, True, "x", [8], [0.5], np.ones(7, bool)):
-        refused(cm.PlaceError, lambda key=key: there[key])
-    refused(cm.ShapeError, lambda: float(there), "(8,)")
-    refused(cm.ArgumentError, lambda: len(cm.array(X[0])), "float()")
-    refused(cm.ArgumentError, lambda: pickle.dumps(there), "to_numpy()")
+        refusal(cm.PlaceError, lambda key=key: there[key])
+    refusal(cm.ShapeError, lambda: float(there), "(8,)")
+    refusal(cm.ArgumentError, lambda: len(cm.array(X[0])), "float()")
+    refusal(cm.ArgumentError, lambda: pickle.dumps(there), "to_numpy()")
 
 
 def test_other_classes_keep_their_operators() -> None:
@@ -235,14 +235,14 @@ def test_other_classes_keep_their_operators() -> None:
 def test_operators_on_plans_ranges_and_lazy_tensors() -> None:
     plan = cm.SpmvPlan(MATRIX)
     for call in (lambda: plan @ X[:3], lambda: X[:3] @ plan, lambda: plan @ cm.array(X[:3]), lambda: cm.array(X) @ plan):
-        refused(cm.ArgumentError, call)
-    refused(cm.ArgumentError, lambda: plan @ X[:3], "@ was used on", "plan.apply(x)")
+        refusal(cm.ArgumentError, call)
+    refusal(cm.ArgumentError, lambda: plan @ X[:3], "@ was used on", "plan.apply(x)")
     bands = cm.Ranges.band(4, 4, 1)
-    refused(cm.ArgumentError, lambda: bands | bands, "cm.Ranges.from_mask")
-    refused(cm.ArgumentError, lambda: X[:4] @ kernel(), "K.t() @ v")
-    refused(cm.ArgumentError, lambda: len(kernel()), "shape")
-    refused(cm.ModeError, lambda: 5 >> cm.Map("a"), "cm.Map")
-    refused(cm.ModeError, lambda: cm.Map("a") >> 5, "cm.Map")
+    refusal(cm.ArgumentError, lambda: bands | bands, "cm.Ranges.from_mask")
+    refusal(cm.ArgumentError, lambda: X[:4] @ kernel(), "K.t() @ v")
+    refusal(cm.ArgumentError, lambda: len(kernel()), "shape")
+    refusal(cm.ModeError, lambda: 5 >> cm.Map("a"), "cm.Map")
+    refusal(cm.ModeError, lambda: cm.Map("a") >> 5, "cm.Map")
 
 
 # -------------------------------------------------------------------------------------------------------------- formulas
@@ -254,25 +254,25 @@ def test_operators_on_plans_ranges_and_lazy_tensors() -> None:
     ],
 )  # fmt: skip
 def test_formulas_show_the_place(text: str, at: str | None) -> None:
-    message = refused(cm.FormulaError, lambda: cm.Map(text))
-    shown, caret = message.splitlines()[-2:]
+    message = refusal(cm.FormulaError, lambda: cm.Map(text))
+    line, caret = message.splitlines()[-2:]
     assert caret.strip() == "^"
     if at is not None:
-        assert shown[caret.index("^")] == at, message
+        assert line[caret.index("^")] == at, message
 
 
 @pytest.mark.parametrize(("text", "at"), [("fmax(a, b", "("), ("a + b)", ")"), ("a + b; }", ";"), ("a /* b", "/"), ("[a) + b", ")")])
 def test_a_c_source_is_one_expression(text: str, at: str) -> None:
-    message = refused(cm.FormulaError, lambda: cm.c_source(text))
-    shown, caret = message.splitlines()[-2:]
-    assert shown[caret.index("^")] == at
-    refused(cm.FormulaError, lambda: cm.c_source(5), "fmax(a, b)")  # type: ignore[arg-type]
+    message = refusal(cm.FormulaError, lambda: cm.c_source(text))
+    line, caret = message.splitlines()[-2:]
+    assert line[caret.index("^")] == at
+    refusal(cm.FormulaError, lambda: cm.c_source(5), "fmax(a, b)")  # type: ignore[arg-type]
 
 
 def test_a_c_source_that_no_compiler_takes(context: cm.Context) -> None:
     """The message shows lines of the kernel, not the name of a file that is gone."""
     op = cm.Operator(cm.c_source("a + nope(b)"), 0)
-    message = refused(cm.BuildError, lambda: cm.Reduce(op)(X, context=context), "nope", "cm.c_source")
+    message = refusal(cm.BuildError, lambda: cm.Reduce(op)(X, context=context), "nope", "cm.c_source")
     assert not re.search(r"/\S*\.cl|tempfile", message)
     assert len(message.splitlines()) < 100
 
@@ -282,11 +282,11 @@ def test_a_c_source_that_no_compiler_takes(context: cm.Context) -> None:
     [int, round, range, len, lambda a: a @ a, np.sqrt, lambda a: np.exp(a), lambda a: f"{a:.3f}", lambda a: cm.math.exp(a, a)],
 )  # fmt: skip
 def test_what_symbols_cannot_do(function: Any) -> None:
-    refused(cm.FormulaError, lambda: cm.Map(lambda a: function(a))(X))
+    refusal(cm.FormulaError, lambda: cm.Map(lambda a: function(a))(X))
 
 
 def test_functions_on_numbers() -> None:
-    refused(cm.DTypeError, lambda: cm.math.exp("x"), "cm.math.exp('x')")
-    refused(cm.ShapeError, lambda: cm.math.add(np.ones(2), np.ones(3)), "broadcast")
-    refused(cm.FormulaError, lambda: cm.math.add(1), "2 argument(s), 1 given")
-    refused(cm.DTypeError, lambda: cm.math.power(2, 2**63))
+    refusal(cm.DTypeError, lambda: cm.math.exp("x"), "cm.math.exp('x')")
+    refusal(cm.ShapeError, lambda: cm.math.add(np.ones(2), np.ones(3)), "broadcast")
+    refusal(cm.FormulaError, lambda: cm.math.add(1), "2 argument(s), 1 given")
+    refusal(cm.DTypeError, lambda: cm.math.power(2, 2**63))

@@ -1,7 +1,7 @@
-"""CUDA's libraries as peers: CUB and cuSPARSE on the caller's arrays, through libraries that nvcc builds when asked.
+"""CUDA's libraries as peers: CUB and cuSPARSE on the caller's arrays, through libraries that nvcc builds on demand.
 
 Times are milliseconds per call by CUDA events, of calls queued one behind another (timing.cuh). Without nvcc, an NVIDIA
-device or the library, `offered` says what is missing, and the benchmark goes on without the peer.
+device or the library, `try_peer` says what is missing, and the benchmark goes on without the peer.
 """
 
 from __future__ import annotations
@@ -29,8 +29,8 @@ def find_nvcc() -> str | None:
     return shutil.which("nvcc") or shutil.which("/usr/local/cuda/bin/nvcc")
 
 
-def offered(name: str, make: Callable[[], T]) -> T | None:
-    """The peer that `make` gives, or None, having told why."""
+def try_peer(name: str, make: Callable[[], T]) -> T | None:
+    """The peer that `make` gives. Where there is none, prints why and returns None."""
     try:
         return make()
     except RuntimeError as error:
@@ -38,7 +38,7 @@ def offered(name: str, make: Callable[[], T]) -> T | None:
         return None
 
 
-def built(source: str) -> ctypes.CDLL:
+def library_of(source: str) -> ctypes.CDLL:
     """The library of a source beside this file. Raises RuntimeError where it cannot be built."""
     nvcc = find_nvcc()
     if nvcc is None:
@@ -47,26 +47,26 @@ def built(source: str) -> ctypes.CDLL:
         library = Path(folder) / "peer.so"
         flags = ["-O3", "-std=c++17", "-arch=native", "-shared", "-Xcompiler", "-fPIC"]
         command = [nvcc, *flags, str(Path(__file__).parent / source), "-o", str(library), "-ldl"]
-        done = subprocess.run(command, capture_output=True, text=True)
-        if done.returncode:
-            raise RuntimeError(f"nvcc did not build {source}: {(done.stderr or done.stdout).strip()[-400:]}")
+        process = subprocess.run(command, capture_output=True, text=True)
+        if process.returncode:
+            raise RuntimeError(f"nvcc did not build {source}: {(process.stderr or process.stdout).strip()[-400:]}")
         return ctypes.CDLL(str(library))
 
 
 def call(function: Any, *arguments: Any) -> None:
-    """Calls a peer's function: arrays go as pointers, integers as 64 bits. Raises RuntimeError with what it tells."""
+    """Calls a peer's function: arrays go as pointers, integers as 64 bits. Raises RuntimeError with its message."""
     function.restype = ctypes.c_char_p
-    given = [ctypes.c_longlong(a) if isinstance(a, int) else a for a in arguments]
-    told = function(*[a.ctypes.data_as(ctypes.c_void_p) if isinstance(a, np.ndarray) else a for a in given])
-    if told is not None:
-        raise RuntimeError(told.decode())
+    values = [ctypes.c_longlong(a) if isinstance(a, int) else a for a in arguments]
+    status = function(*[a.ctypes.data_as(ctypes.c_void_p) if isinstance(a, np.ndarray) else a for a in values])
+    if status is not None:
+        raise RuntimeError(status.decode())
 
 
 class Cub:
     """CUB's segmented sum and reduce-by-key of some elements, float32. Raises RuntimeError where it cannot run."""
 
     def __init__(self, x: Any) -> None:
-        self._library = built("segments.cu")
+        self._library = library_of("segments.cu")
         call(self._library.hold, x, x.size)
 
     def segmented_sum(self, offsets: Any) -> tuple[float, Any]:
@@ -77,10 +77,10 @@ class Cub:
 
     def sum_by_key(self, keys: Any, runs: int) -> tuple[float, Any]:
         """(ms, sums) of runs of equal int32 keys, of which there should be `runs`; else RuntimeError."""
-        ms, found, sums = ctypes.c_double(), ctypes.c_longlong(), np.empty(runs, np.float32)
-        call(self._library.sum_by_key, keys, runs, sums, ctypes.byref(found), ctypes.byref(ms))
-        if found.value != runs:
-            raise RuntimeError(f"CUB found {found.value} runs of {runs}")
+        ms, count, sums = ctypes.c_double(), ctypes.c_longlong(), np.empty(runs, np.float32)
+        call(self._library.sum_by_key, keys, runs, sums, ctypes.byref(count), ctypes.byref(ms))
+        if count.value != runs:
+            raise RuntimeError(f"CUB found {count.value} runs of {runs}")
         return ms.value, sums
 
 
@@ -88,16 +88,16 @@ class CuSparse:
     """cuSPARSE's products of CSR matrices and vectors. Raises RuntimeError where it cannot run."""
 
     def __init__(self) -> None:
-        self._library = built("cusparse.cu")
-        told = ""
+        self._library = library_of("cusparse.cu")
+        reason = ""
         for path in cusparse_paths():
             try:
                 call(self._library.open_library, ctypes.c_char_p(path.encode()))
             except RuntimeError as error:
-                told = str(error)
+                reason = str(error)
             else:
                 return
-        raise RuntimeError(told)
+        raise RuntimeError(reason)
 
     def products(self, begins: Any, columns: Any, values: Any, x: Any) -> dict[str, tuple[float, Any]]:
         """(ms, y) by variant; int32 begins and columns, float32 numbers."""
@@ -116,5 +116,5 @@ def cusparse_paths() -> list[str]:
     packages = importlib.util.find_spec("nvidia")
     for folder in (packages and packages.submodule_search_locations) or ():
         folders.append(f"{folder}/*/lib")
-    found = [path for folder in folders for path in sorted(glob.glob(f"{folder}/libcusparse.so*"))]
-    return [*found, find_library("cusparse") or "libcusparse.so"]
+    paths = [path for folder in folders for path in sorted(glob.glob(f"{folder}/libcusparse.so*"))]
+    return [*paths, find_library("cusparse") or "libcusparse.so"]

@@ -16,8 +16,8 @@ os.environ.setdefault("PYKEOPS_VERBOSE", "0")
 
 def check_compiler() -> None:
     """Raises RuntimeError where there is no C++ compiler, which PyKeOps calls for every formula."""
-    named = os.environ.get("CXX", "").split()
-    if not any(shutil.which(name) for name in (named[:1] or ["g++", "clang++", "c++"])):
+    command = os.environ.get("CXX", "").split()
+    if not any(shutil.which(name) for name in (command[:1] or ["g++", "clang++", "c++"])):
         raise RuntimeError("PyKeOps needs a C++ compiler at run time, and none was found: set CXX, or install g++")
 
 
@@ -26,7 +26,7 @@ class OnNumpy:
 
     def __init__(self) -> None:
         check_compiler()
-        with contextlib.redirect_stdout(io.StringIO()):  # it tells what it does not find
+        with contextlib.redirect_stdout(io.StringIO()):  # it prints what it does not find
             import pykeops
             from pykeops.numpy import Pm, Vi, Vj
 
@@ -39,7 +39,7 @@ class OnNumpy:
     def numpy(self, x: Any) -> Any:
         return x
 
-    def timed(self, call: Callable[[], Any]) -> tuple[float, float | None, Any]:
+    def time_call(self, call: Callable[[], Any]) -> tuple[float, float | None, Any]:
         """(seconds of a call, seconds between device events around it, result)."""
         begin = time.perf_counter()
         result = call()
@@ -75,7 +75,7 @@ class OnTorch:
     def numpy(self, x: Any) -> Any:
         return x.detach().cpu().numpy()
 
-    def timed(self, call: Callable[[], Any]) -> tuple[float, float | None, Any]:
+    def time_call(self, call: Callable[[], Any]) -> tuple[float, float | None, Any]:
         """As for NumPy."""
         before, after = (self.torch.cuda.Event(enable_timing=True) for _ in range(2))
         begin = time.perf_counter()

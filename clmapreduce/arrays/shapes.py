@@ -37,12 +37,12 @@ def squeeze(x: Any, /, axis: Any = None) -> DeviceArray:
     """The same memory without axes of length 1: all such, or those named. Raises ShapeError for longer ones."""
     there = on_device(x)
     if axis is None:
-        gone = {at for at, extent in enumerate(there.shape) if extent == 1}
+        axes = {at for at, extent in enumerate(there.shape) if extent == 1}
     else:
-        gone = {axis_of(each, there.ndim) for each in (axis if isinstance(axis, (tuple, list)) else (axis,))}
-    if any(there.shape[at] != 1 for at in gone):
+        axes = {axis_of(each, there.ndim) for each in (axis if isinstance(axis, (tuple, list)) else (axis,))}
+    if any(there.shape[at] != 1 for at in axes):
         raise ShapeError(f"axis {quoted(axis)} of shape {there.shape} has not length 1; reduce it, or leave it")
-    return there.reshape(tuple(extent for at, extent in enumerate(there.shape) if at not in gone))
+    return there.reshape(tuple(extent for at, extent in enumerate(there.shape) if at not in axes))
 
 
 def expand_dims(x: Any, /, axis: Any = 0) -> DeviceArray:

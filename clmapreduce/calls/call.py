@@ -13,7 +13,7 @@ from clmapreduce.calls.arguments import Argument, Arguments, Shape
 from clmapreduce.checks import refuse_masked
 from clmapreduce.device.array import DeviceArray, NumpyArray, aligned_empty, empty
 from clmapreduce.device.context import Context
-from clmapreduce.device.host_array import HostArray
+from clmapreduce.device.host_array import HostArray, check_disk
 from clmapreduce.device.runtime import Executable, take, translated
 from clmapreduce.device.streaming import Stream
 from clmapreduce.domain.line import Window
@@ -28,8 +28,8 @@ def check_out(out: Any, outputs: Sequence[Output], context: Context, partly: Seq
     """`out` as one target per output (None where the call makes its own).
 
     partly: which outputs are only written in part, so that they need a target, of their own dtype. Raises ShapeError,
-    DTypeError, FormulaError or DeviceError when a target does not fit, before anything is launched; targets stay
-    untouched.
+    DTypeError, FormulaError, DeviceError or StorageError when a target does not fit, before anything is launched;
+    targets stay untouched.
     """
     if out is None:
         if any(partly):
@@ -69,6 +69,7 @@ def _check_target(target: Any, shape: Shape, dtype: DType, context: Context) -> 
             raise ShapeError("out is read-only; pass a writable array")
         if not np.can_cast(dtype, target.dtype, "safe"):
             raise DTypeError(f"out has dtype {target.dtype}, which cannot hold the result's {dtype} without loss")
+        check_disk(target, "out")
 
 
 class Call:
@@ -125,15 +126,14 @@ class Call:
         return self.on_device if target is None else isinstance(target, DeviceArray) and not self._unsafe_alias(target)
 
     @property
+    def arguments(self) -> Arguments:
+        """All of them."""
+        return self._arguments
+
+    @property
     def inputs(self) -> tuple[Argument, ...]:
         """The arguments, those called in0, in1, … in the plan."""
         return self._arguments.inputs
-
-    @property
-    def sizes(self) -> dict[str, int]:
-        """Bytes of every argument that is an array, by name."""
-        arrays = ((f"in{i}", argument.value) for i, argument in enumerate(self._arguments.inputs))
-        return {name: v.nbytes for name, v in arrays if isinstance(v, (DeviceArray, np.ndarray))}
 
     def _input(self, argument: Argument) -> Any:
         access = argument.signature.access

@@ -6,10 +6,30 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
+
 from clmapreduce.calls.arguments import Arguments, product
 from clmapreduce.calls.call import Call, Output, check_out
 from clmapreduce.calls.options import Options
+from clmapreduce.device.array import DeviceArray
 from clmapreduce.device.runtime import Executable
+
+
+@dataclass(frozen=True)
+class Planned:
+    """A call whose plan is built, without any memory for it."""
+
+    executable: Executable
+    arguments: Arguments
+    outputs: Sequence[Output]
+
+    @property
+    def sizes(self) -> dict[str, int]:
+        """Bytes of every array of the plan, by name."""
+        arrays = ((f"in{i}", argument.value) for i, argument in enumerate(self.arguments.inputs))
+        inputs = {name: v.nbytes for name, v in arrays if isinstance(v, (DeviceArray, np.ndarray))}
+        results = {f"out{i}": product(shape) * dtype.itemsize for i, (shape, dtype) in enumerate(self.outputs)}
+        return {**inputs, **self.executable.plan.scratch, **results}
 
 
 @dataclass
@@ -26,8 +46,7 @@ class Prepared:
     @property
     def sizes(self) -> dict[str, int]:
         """Bytes of every array of the plan, by name."""
-        results = {f"out{i}": product(shape) * dtype.itemsize for i, (shape, dtype) in enumerate(self.outputs)}
-        return {**self.call.sizes, **self.executable.plan.scratch, **results}
+        return Planned(self.executable, self.call.arguments, self.outputs).sizes
 
     @property
     def stays(self) -> bool:

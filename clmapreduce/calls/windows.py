@@ -1,5 +1,5 @@
-"""Which calls are streamed: those whose host arrays and results have no room in device memory at once, and how long a
-window of them is.
+"""Which calls are streamed: those whose host arrays and results have no room in device memory at once, or that several
+devices share; and how long a window of them is.
 """
 
 from __future__ import annotations
@@ -22,20 +22,24 @@ TILE = 16 << 20
 """Bytes of a window, of all its arrays together, where two have room: long enough that a launch costs nothing beside
 its copies.
 """
+SHARED = 4
+"""Several devices share a call whose arrays are so many windows long."""
 
 
-def line_of(arguments: Arguments, outputs: Sequence[Output], options: Options) -> Line:
-    """The line of a call, with a window where its host arrays are streamed. Raises as `window_of`."""
-    return Line(arguments.length, window_of(arguments, outputs, options), arguments.reach)
+def line_of(arguments: Arguments, outputs: Sequence[Output], options: Options, shares: bool = False) -> Line:
+    """The line of a call, with a window where its host arrays are streamed. shares: several devices may share it.
+    Raises as `window_of`.
+    """
+    return Line(arguments.length, window_of(arguments, outputs, options, shares=shares), arguments.reach)
 
 
 def window_of(
     arguments: Arguments, outputs: Sequence[Output], options: Options, stored: Mapping[str, int] | None = None,
-    always: bool = False,
+    always: bool = False, shares: bool = False,
 ) -> Window | None:  # fmt: skip
     """The window of a call whose arrays have no room in device memory together; None for any other call, and where the
     device reads host memory in place and nobody set a limit. stored: arrays between launches, as bytes per index.
-    always: calls that would fit have one too.
+    always: calls that would fit have one too. shares: so have long calls on several devices of one kind.
 
     The window follows from the arrays alone while two of 16 MiB fit: so do the bits of the results. Raises
     DeviceMemoryError where not even two of the shortest fit, and for tiles=1, which walks the whole line at once;
@@ -44,6 +48,7 @@ def window_of(
     context, in_place = arguments.context, arguments.context.facts.lends_memory
     if not arguments.length or not (always or may_stream(context, (), None)):
         return None
+    shares = shares and context.is_of_one_kind and not arguments.on_device and options.tiles is None
     room, usable = room_of(context)
     sizes = _sizes(arguments, outputs, options, in_place)
     if sizes is None or not sizes.streamed:
@@ -52,6 +57,7 @@ def window_of(
     entries = arguments.rows if of_rows else arguments.length
     between = [] if of_rows else [*(stored or {}).values()]
     total = sizes.total + entries * sum(between)
+    always = always or (shares and total >= SHARED * TILE)
     fits = total <= (room if in_place else usable)
     if fits and sizes.largest <= context.device.facts.max_allocation and not always:
         return None

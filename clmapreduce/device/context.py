@@ -8,15 +8,16 @@ import logging
 import os
 import threading
 import warnings
-from collections.abc import MutableMapping
+from collections.abc import MutableMapping, Sequence
 from types import TracebackType
 from typing import Any
 from weakref import WeakKeyDictionary, WeakValueDictionary
 
 import hostsched
 from clmapreduce.checks import is_whole, quoted, switch
-from clmapreduce.device.cache import Caches
+from clmapreduce.device.cache import Cache, Caches
 from clmapreduce.device.runtime import Built, Executable, SentTable, facts_of, translated
+from clmapreduce.device.several import several_devices
 from clmapreduce.domain.launch_table import LaunchTable
 from clmapreduce.errors import ArgumentError, DeviceError, SettingError
 from clmapreduce.plan import Facts, KernelSpec
@@ -25,6 +26,8 @@ from hostsched import Device as Device
 
 LOG = logging.getLogger("clmapreduce")
 LOG.addHandler(logging.NullHandler())
+RATES = 256
+"""Calls whose rates on several devices a context remembers."""
 LEVELS = ("DEBUG", "INFO", "WARNING", "ERROR", "CRITICAL")
 
 
@@ -58,6 +61,11 @@ def select_device(spec: Any = None) -> Device:
         return hostsched.select_device(spec)
 
 
+def spelled_device(device: Device) -> str:
+    """The text for CLMR_DEVICE and `select_device` that names this device on this host."""
+    return hostsched.spelled(device)
+
+
 def driver_report() -> list[Any]:
     """What the loader and the installed CPU runtimes offer, and why a driver is missing; for `clmapreduce doctor`."""
     return list(hostsched.report())
@@ -72,22 +80,33 @@ def unusable_devices() -> list[str]:
 class Context:
     """A device, its queue, scratch memory and built kernels. A context manager: inside the block it is the default.
 
-    device: anything `select_device` takes. profile: keeps every event, so that `trace` can write them. memory_limit:
-    the most bytes of device memory to hold, a whole number or a text such as "256M"; calls on host arrays that do not
-    fit are streamed. Such a context has memory of its own: it shares no DeviceArrays with others of the device. Raises
-    ArgumentError for a limit that is none. Safe to share between threads. The plans and kernels used last are kept, a
-    few hundred; a kernel lives while a plan needs it.
+    device: anything `select_device` takes; or a list of such, "all", "all gpu": long calls on host arrays run on all of
+    them, every other call on the first. on_failure: what happens where one of several devices fails, "raise" or "redo",
+    by which the others do its share. profile: keeps every event, so that `trace` can write them. memory_limit: the most
+    bytes of device memory to hold on each device, a whole number or a text such as "256M"; calls on host arrays that do
+    not fit are streamed. Such a context has memory of its own: it shares no DeviceArrays with others of the device.
+    Raises ArgumentError for a limit that is none, DeviceError for devices of which only some compute in float64. Safe
+    to share between threads. The plans and kernels used last stay in memory, a few hundred; a kernel lives while a plan
+    needs it.
     """
 
     def __init__(
         self, device: Any = None, profile: bool = False, *, cl_context: Any = None,
-        memory_limit: int | str | None = None,
+        memory_limit: int | str | None = None, on_failure: str = "raise",
     ) -> None:  # fmt: skip
         profile = switch(profile, "profile")
         limit = None if memory_limit is None else _bytes_of(memory_limit)
         if limit is not None and cl_context is not None:
             raise ArgumentError("memory_limit limits a context's own memory; leave cl_context out, or the limit")
-        self.device = select_device(device)
+        if on_failure not in ("raise", "redo"):
+            raise ArgumentError(f"on_failure is {quoted(on_failure)}; use 'raise' or 'redo'")
+        self.on_failure = on_failure
+        several = several_devices(device)
+        if several is not None and cl_context is not None:
+            raise ArgumentError("cl_context is of one device; leave it out, or name one device")
+        self.device = several[0] if several else select_device(device)
+        self.members: tuple[Context, ...] = tuple(Context(each, profile, memory_limit=limit) for each in several or ())
+        self.rates: Cache[dict[Context, float]] = Cache(RATES)
         with translated():
             if limit is not None:
                 cl_context = hostsched.new_context(self.device)
@@ -98,6 +117,7 @@ class Context:
         self._kernels: MutableMapping[KernelSpec, Built] = WeakValueDictionary()
         self._caches = Caches()
         self._tables: WeakKeyDictionary[LaunchTable, SentTable] = WeakKeyDictionary()
+        self._plan_copies: WeakKeyDictionary[Executable, Executable] = WeakKeyDictionary()
         self._owned: WeakKeyDictionary[Any, Caches] = WeakKeyDictionary()
         self._lock = threading.RLock()
         if os.environ.get("CLMR_TRACE"):
@@ -106,7 +126,7 @@ class Context:
         LOG.info("context on %r", self.device)
 
     def __repr__(self) -> str:
-        return f"Context({self.device!r})"
+        return f"Context({[member.device for member in self.members] or self.device!r})"
 
     def __enter__(self) -> Context:
         _default.outer = (getattr(_default, "context", None), getattr(_default, "outer", None))
@@ -117,6 +137,16 @@ class Context:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         _default.context, _default.outer = _default.outer
+
+    @property
+    def workers(self) -> tuple[Context, ...]:
+        """The contexts that share long calls: one a device, or this one alone."""
+        return self.members or (self,)
+
+    @property
+    def is_of_one_kind(self) -> bool:
+        """Whether it has several devices, all of one kind: plans for one of them suit the others."""
+        return bool(self.members) and all(member.facts == self.facts for member in self.members)
 
     @property
     def copy_queues(self) -> tuple[hostsched.Queue, ...]:
@@ -153,6 +183,15 @@ class Context:
                 plans.put(key, entry)
             return entry
 
+    def copy_of(self, executable: Executable) -> Executable:
+        """Another context's built plan, built here; both have devices of one kind."""
+        with self._lock:
+            copy = self._plan_copies.get(executable)
+            if copy is None:
+                copy = Executable(executable.plan, self.queue, self._kernels, self._sent, executable.work)
+                self._plan_copies[executable] = copy
+            return copy
+
     def _sent(self, table: LaunchTable) -> SentTable:
         """A table's copy, made once."""
         copy = self._tables.get(table)
@@ -165,17 +204,33 @@ class Context:
         thread. Calls that begin later are not touched. May be called from any thread, a signal handler and a `progress`
         function.
         """
-        self.queue.cancel()
+        for context in (self, *self.members):
+            context.queue.cancel()
 
     def wait(self) -> None:
         """Returns when everything submitted has ended; lets Ctrl-C through."""
         with translated():
-            self.queue.finish()
+            for context in (self, *self.members):
+                context.queue.finish()
+
+    def wait_for(self, events: Sequence[Any]) -> None:
+        """Returns when events have ended, as calls take them in `wait_for`; lets Ctrl-C through."""
+        if events:
+            with translated():
+                hostsched.JobGraph([]).submit(self.queue, events).wait()
 
     def trace(self, path: str) -> None:
-        """Writes the events seen as Chrome-trace JSON (opens in Perfetto). Needs profile=True."""
+        """Writes when each command ran, of every queue, as Chrome-trace JSON (opens in Perfetto). Needs profile=True.
+
+        The clocks of several devices are their own: their times do not compare.
+        """
         with translated():
-            hostsched.Profile(self.queue).chrome_trace(path)
+            hostsched.write_trace([queue for context in (self, *self.members) for queue in context.queues], path)
+
+    @property
+    def queues(self) -> tuple[hostsched.Queue, ...]:
+        """Its own queue, and those of copies where there are any."""
+        return (self.queue, *self._copy_queues)
 
 
 def numbered(path: str, number: int) -> str:

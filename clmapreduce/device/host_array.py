@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import mmap
+import os
 from typing import Any
 
 import numpy as np
 
-from clmapreduce.errors import ShapeError
+from clmapreduce.errors import ShapeError, StorageError
 
 
 class HostArray:
@@ -37,11 +38,37 @@ class HostArray:
         return self._bytes[begin:end]
 
 
-def _file_of(values: np.ndarray[Any, Any]) -> tuple[mmap.mmap, int] | None:
-    """(the mapping, where the array begins in its file) of an array that lies in a file; None for any other."""
+def check_disk(values: np.ndarray[Any, Any], name: str) -> None:
+    """Raises StorageError where an array is mapped from a file that has holes, and the disk has no room to fill them:
+    to write there would end the process. Other arrays pass, and all where the system does not tell.
+    """
+    root = _root(values)
+    if not isinstance(root, np.memmap) or root.filename is None or not hasattr(os, "statvfs"):
+        return
+    try:
+        file, disk = os.stat(root.filename), os.statvfs(root.filename)
+    except OSError:
+        return
+    missing = min(values.nbytes, file.st_size - file.st_blocks * 512)
+    room = disk.f_bavail * disk.f_frsize
+    if missing > room:
+        raise StorageError(
+            f"{name} is mapped from {str(root.filename)!r}, of which {missing} bytes are not on the disk yet, and it "
+            f"has room for {room}; nothing was computed: make room, or name a file on another disk"
+        )
+
+
+def _root(values: np.ndarray[Any, Any]) -> Any:
+    """The array whose memory no other array owns."""
     root: Any = values
     while isinstance(root, np.ndarray) and isinstance(root.base, np.ndarray):
         root = root.base
+    return root
+
+
+def _file_of(values: np.ndarray[Any, Any]) -> tuple[mmap.mmap, int] | None:
+    """(the mapping, where the array begins in its file) of an array that lies in a file; None for any other."""
+    root = _root(values)
     mapping = root.base if isinstance(root, np.ndarray) else root
     if isinstance(mapping, memoryview):
         mapping = mapping.obj

@@ -1,17 +1,19 @@
-"""Calls whose host arrays pass through device memory window by window.
+"""Calls whose host arrays pass through device memory window by window, on one device or several of one kind.
 
 A pass over the data goes so: the copies of a window to the device are submitted to one queue, its launches to the
 context's own, the copies of its results to a third one. Waits are on events alone, so that the copies of one window go
 beside the launches of another. Two windows are on their way at a time; the host waits for the older one before it
 submits a third, and there Ctrl-C and `Context.cancel` end the call.
+
+Several devices share the windows of a pass in which none waits for another. What groups leave (accumulators) comes back
+with each window, and goes to the first device, which does all other passes.
 """
 
 from __future__ import annotations
 
-from collections import deque
-from collections.abc import Callable, Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -20,8 +22,25 @@ import hostsched
 from clmapreduce.device.context import Context
 from clmapreduce.device.host_array import HostArray
 from clmapreduce.device.runtime import Executable, take, translated
+from clmapreduce.device.spread import Block, spread
+from clmapreduce.device.tile_calls import TileCalls
 from clmapreduce.domain.line import Window
 from clmapreduce.plan import IN_FLIGHT, ROWS, Plan
+
+
+@dataclass
+class _Lane:
+    """A device in a pass. slots: buffers of windows by name, used in turn. arrays: all others of the call. left: what
+    groups leave, in host memory, where the device is not the one that goes on with it.
+    """
+
+    context: Context
+    executable: Executable
+    slots: list[dict[str, hostsched.Buffer]]
+    arrays: dict[str, Any]
+    left: Mapping[str, np.ndarray[Any, Any]]
+    loans: list[hostsched.Buffer]
+    turn: int = 0
 
 
 @dataclass
@@ -50,13 +69,13 @@ class Stream:
                 self._take_scratch(plan, passes)
                 for numbers in passes:
                     if plan.stages[numbers[0]].share:
-                        self._pass(numbers, lambda part: hostsched.advance(work * part / len(passes)))
+                        self._pass(numbers, work / len(passes))
                     else:
                         jobs = [self.executable.launches[n].job(self.arrays) for n in numbers]
                         hostsched.JobGraph(jobs).submit(queue)
                 hostsched.JobGraph(after).submit(queue).wait()
         finally:
-            self._give_back(self._loans)
+            _give_back(queue, self._loans)
 
     def _take_scratch(self, plan: Plan, passes: Sequence[Sequence[int]]) -> None:
         """Device memory for scratch, host memory for what one pass leaves to a later one."""
@@ -70,41 +89,71 @@ class Stream:
             if len(users) > 1:
                 self.hosts[name] = HostArray(np.empty(self.window.entries * nbytes, np.uint8), nbytes, name)
 
-    def _pass(self, numbers: Sequence[int], advance: Callable[[float], None]) -> None:
-        """All windows through some stages."""
-        width, count, total = self.window.length, self.window.count, self.window.entries
-        names = self.executable.plan.windowed(numbers)
-        slots: list[dict[str, hostsched.Buffer]] = []
-        flying: deque[tuple[list[hostsched.Submission], int]] = deque()
-        cancellations = self.context.queue.cancellations
-        try:
-            for _ in range(min(IN_FLIGHT, count)):
-                slots.append({})
-                for name in names:
-                    slots[-1][name] = take(self.context.queue, width * self._bytes_of(name))
-            for number in range(count):
-                if len(flying) == len(slots):
-                    advance(_land(flying) / total)
-                if self.context.queue.cancellations != cancellations:
-                    raise hostsched.Cancelled(f"the call was cancelled with {number} of {count} tiles submitted")
-                first = number * width
-                entries = min(width, total - first)
-                flying.append((self._window(numbers, slots[number % len(slots)], first, entries), entries))
-            while flying:
-                advance(_land(flying) / total)
-        except BaseException:
-            for queue in (self.context.queue, *self.context.copy_queues):
-                with suppress(hostsched.HostSchedError):  # nothing writes to the caller's arrays any more
-                    queue.finish()
-            raise
-        finally:
-            self._give_back([buffer for slot in slots for buffer in slot.values()])
+    def _pass(self, numbers: Sequence[int], work: float) -> None:
+        """All windows through some stages. work: operations of the pass."""
+        context, plan = self.context, self.executable.plan
+        width, total = self.window.length, self.window.entries
+        alone = not (context.is_of_one_kind and plan.is_shared(numbers))
+        beside = {name for n in numbers for name in plan.stages[n].writes if name not in self.window.names}
+        left = {} if alone else {name: np.empty(plan.scratch[name], np.uint8) for name in beside}
+        lanes: dict[Context, _Lane] = {}
 
-    def _window(
-        self, numbers: Sequence[int], slot: Mapping[str, hostsched.Buffer], first: int, entries: int
-    ) -> list[hostsched.Submission]:
+        def block(first: int) -> Block:
+            entries = min(width, total - first)
+
+            def submit(calls: TileCalls, worker: Context) -> None:
+                if worker not in lanes:
+                    lanes[worker] = self._lane(worker, numbers, left)
+                calls.make_room()
+                submissions = self._window(lanes[worker], numbers, first, entries)
+                calls.add(submissions, (), partial(hostsched.advance, work * entries / total))
+
+            return Block(entries, submit)
+
+        try:
+            spread(context, [block(first) for first in range(0, total, width)], alone=alone)
+            jobs = [hostsched.WriteJob(self.arrays[name], values) for name, values in left.items()]
+            if jobs:
+                hostsched.JobGraph(jobs).submit(context.queue).wait()
+        finally:
+            for lane in lanes.values():
+                _give_back(lane.context.queue, [buffer for slot in lane.slots for buffer in slot.values()])
+                _give_back(lane.context.queue, lane.loans)
+
+    def _lane(self, context: Context, numbers: Sequence[int], left: Mapping[str, np.ndarray[Any, Any]]) -> _Lane:
+        """A device's buffers for a pass, and on a device that is not the first its own kernels and copies."""
+        width, count = self.window.length, min(IN_FLIGHT, self.window.count)
+        names = self.executable.plan.windowed(numbers)
+        slots = [{name: take(context.queue, width * self._bytes_of(name)) for name in names} for _ in range(count)]
+        if context is self.context:
+            return _Lane(context, self.executable, slots, self.arrays, {}, [])
+        lane = _Lane(context, context.copy_of(self.executable), slots, {}, left, [])
+        for n in numbers:
+            stage = self.executable.plan.stages[n]
+            for name in (*stage.reads, *stage.writes, *(a for a in stage.arguments if isinstance(a, str))):
+                if name not in names and name in self.arrays and name not in lane.arrays:
+                    lane.arrays[name] = self._copied(lane, self.arrays[name], name in stage.reads)
+        return lane
+
+    def _copied(self, lane: _Lane, value: Any, is_read: bool) -> Any:
+        """An array of the first device on another one. is_read: its bytes are needed."""
+        if isinstance(value, tuple):
+            return (self._copied(lane, value[0], is_read), *value[1:])
+        if not isinstance(value, hostsched.Buffer):
+            return value
+        copy = take(lane.context.queue, value.nbytes)
+        lane.loans.append(copy)
+        if is_read:
+            values = np.empty(value.nbytes, np.uint8)
+            hostsched.JobGraph([hostsched.ReadJob(value, values)]).submit(self.context.queue).wait()
+            hostsched.JobGraph([hostsched.WriteJob(copy, values)]).submit(lane.context.queue).wait()
+        return copy
+
+    def _window(self, lane: _Lane, numbers: Sequence[int], first: int, entries: int) -> list[hostsched.Submission]:
         """Submits one window's copies and launches."""
-        plan, launches = self.executable.plan, self.executable.launches
+        plan, launches = self.executable.plan, lane.executable.launches
+        slot = lane.slots[lane.turn % len(lane.slots)]
+        lane.turn += 1
         stages = [plan.stages[n] for n in numbers]
         outputs: set[str] = set()
         read: set[str] = set()
@@ -112,8 +161,8 @@ class Stream:
             read.update(name for name in stage.reads if name in slot and name not in outputs)
             outputs.update(name for name in stage.writes if name in slot)
         loaded = read | {name for name in outputs if name in self.hosts and self.hosts[name].partly}
-        to_device, from_device = self.context.copy_queues
-        arrays = dict(self.arrays)
+        to_device, from_device = lane.context.copy_queues
+        arrays = dict(lane.arrays)
         for name, buffer in slot.items():
             arrays[name] = buffer if self.window.of_rows else (buffer, first)
         copies = [hostsched.WriteJob(slot[name], self.hosts[name].part(first, entries)) for name in sorted(loaded)]
@@ -128,7 +177,12 @@ class Stream:
             arrays[ROWS] = launches[number].number(entries)
             begin = 0 if self.window.of_rows else first // stage.share
             jobs.append(launches[number].part(arrays, begin, groups))
-        submissions.append(hostsched.JobGraph(jobs).submit(self.context.queue))
+            for name in stage.writes:
+                if name in lane.left:
+                    each = plan.scratch[name] // stage.groups
+                    part = lane.left[name][begin * each : (begin + groups) * each]
+                    results.append(hostsched.ReadJob(lane.arrays[name], part, begin * each))
+        submissions.append(hostsched.JobGraph(jobs).submit(lane.context.queue))
         if results:
             submissions.append(hostsched.JobGraph(results).submit(from_device))
         return submissions
@@ -138,15 +192,7 @@ class Stream:
         stored = self.executable.plan.stored
         return stored[name] if name in stored else self.hosts[name].nbytes
 
-    def _give_back(self, buffers: Sequence[hostsched.Buffer]) -> None:
-        for buffer in buffers:
-            self.context.queue.arena.give(buffer)
 
-
-def _land(flying: deque[tuple[list[hostsched.Submission], int]]) -> int:
-    """Waits for the oldest window, and gives its entries. Ctrl-C gets through. Each queue is waited for: it keeps what
-    its copies use until then.
-    """
-    for submission in flying[0][0]:
-        submission.wait()
-    return flying.popleft()[1]
+def _give_back(queue: hostsched.Queue, buffers: Sequence[hostsched.Buffer]) -> None:
+    for buffer in buffers:
+        queue.arena.give(buffer)

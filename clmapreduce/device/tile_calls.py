@@ -24,7 +24,7 @@ class _Flying:
     """A tile on its way: its copies, the arrays that they use, and what is done once they have ended."""
 
     submissions: list[hostsched.Submission]
-    arrays: list[DeviceArray]
+    arrays: Sequence[Any]
     then: Callable[[], None] | None
 
 
@@ -44,7 +44,21 @@ class TileCalls:
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: Any) -> None:
         if error is None:
             self.land()
-            return
+        else:
+            self.abandon()
+
+    @property
+    def flying(self) -> int:
+        """Tiles on their way."""
+        return len(self._flying)
+
+    @property
+    def oldest_ended(self) -> bool:
+        """Whether the oldest tile on its way has ended; does not wait."""
+        return bool(self._flying) and all(submission.ended for submission in self._flying[0].submissions)
+
+    def abandon(self) -> None:
+        """Drops the tiles on their way, and waits until nothing writes to their targets any more."""
         for queue in (self._context.queue, *self._context.copy_queues):
             with suppress(hostsched.HostSchedError):
                 queue.finish()
@@ -58,10 +72,7 @@ class TileCalls:
         results go to `targets`, which are contiguous; then `then` is called. Waits for the tile before the last one;
         there Ctrl-C gets through. Raises Cancelled, and ShapeError for a file that became shorter.
         """
-        if len(self._flying) == IN_FLIGHT:
-            self._land_one()
-        if self._context.queue.cancellations != self._cancellations:
-            raise Cancelled("the call was cancelled between two tiles")
+        self.make_room()
         to_device, from_device = self._context.copy_queues
         arrays = [empty(values.shape, values.dtype, self._context) for _, values in sources]
         copies = [
@@ -77,14 +88,28 @@ class TileCalls:
         ]  # fmt: skip
         with translated():
             submissions += [hostsched.JobGraph(back).submit(from_device)] if back else []
-        self._flying.append(_Flying(submissions, [*arrays, *results], then))
+        self.add(submissions, [*arrays, *results], then)
+
+    def make_room(self) -> None:
+        """Waits for the oldest of two tiles on their way. Raises Cancelled after `Context.cancel`."""
+        if len(self._flying) == IN_FLIGHT:
+            self.land_one()
+        if self._context.queue.cancellations != self._cancellations:
+            raise Cancelled("the call was cancelled between two tiles")
+
+    def add(
+        self, submissions: list[hostsched.Submission], arrays: Sequence[Any], then: Callable[[], None] | None = None
+    ) -> None:
+        """Counts a tile that was submitted as on its way. arrays: what it uses until then."""
+        self._flying.append(_Flying(submissions, arrays, then))
 
     def land(self) -> None:
         """Waits for all tiles on their way."""
         while self._flying:
-            self._land_one()
+            self.land_one()
 
-    def _land_one(self) -> None:
+    def land_one(self) -> None:
+        """Waits for the oldest tile on its way."""
         first = self._flying[0]
         with translated():
             for submission in first.submissions:

@@ -44,6 +44,15 @@ class Blocks:
             return self.lists
         return laid(self.lists, self.offsets, shortest(self.columns))
 
+    def part(self, first: int, end: int) -> Blocks:
+        """The blocks of some rows, from `first` to before `end`, which count from 0 then."""
+        begin = int(np.searchsorted(self.clusters[:, 1], first, "right"))
+        stop = int(np.searchsorted(self.clusters[:, 0], end))
+        clusters = np.clip(self.clusters[begin:stop] - first, 0, end - first)
+        offsets = self.offsets[begin : stop + 1]
+        lists = self.intervals[offsets[0] : offsets[-1]]
+        return Blocks(clusters, offsets - offsets[0], lists, end - first, self.columns)
+
     @cached_property
     def sizes(self) -> Integers:
         """(K,) rows of every cluster."""

@@ -89,8 +89,8 @@ def _parts(value: Any) -> tuple[Any, ...]:
     kind: Any = type(value)
     if hasattr(kind, "__dataclass_fields__"):
         return _getter(kind)(value)
-    found = ((name, getattr(kind, name, None)) for name in vars(value))
-    return tuple((name, vars(value)[name]) for name, defined in found if not isinstance(defined, cached_property))
+    names = (name for name in vars(value) if not isinstance(getattr(kind, name, None), cached_property))
+    return tuple((name, vars(value)[name]) for name in names)
 
 
 class _Walk:

@@ -60,7 +60,7 @@ def expansion_of(coefficient: Node, long: Contraction, role: Mapping[int, Role])
     return tuple(node for node, _ in scalars), expansion
 
 
-Found = list[tuple[Node, Symbol]]
+Parts = list[tuple[Node, Symbol]]
 
 
 @dataclass
@@ -69,9 +69,9 @@ class _Cutting:
 
     long: Contraction
     role: Mapping[int, Role]
-    scalars: Found = field(default_factory=list)
-    rows: Found = field(default_factory=list)
-    columns: Found = field(default_factory=list)
+    scalars: Parts = field(default_factory=list)
+    rows: Parts = field(default_factory=list)
+    columns: Parts = field(default_factory=list)
 
     def cut(self) -> Node:
         """The term, of symbols and constants."""
@@ -94,10 +94,10 @@ class _Cutting:
                 new[id(node)] = Apply(node.function, args, node.dtype, node.weak)
         return new[id(self.long.term)]
 
-    def named(self, node: Node, prefix: str, found: Found) -> Symbol:
+    def named(self, node: Node, prefix: str, terms: Parts) -> Symbol:
         """The symbol of a part."""
-        found.append((node, Symbol(f"{prefix}{len(found)}", node.dtype)))
-        return found[-1][1]
+        terms.append((node, Symbol(f"{prefix}{len(terms)}", node.dtype)))
+        return terms[-1][1]
 
     def _part(self, node: Node, needs: _Needs) -> Node | None:
         """What a node is called, if it is not cut further."""

@@ -11,7 +11,7 @@ from clmapreduce.calls.arguments import Arguments, product
 from clmapreduce.calls.empty import empty_results
 from clmapreduce.calls.explain import explained
 from clmapreduce.calls.options import Options
-from clmapreduce.calls.prepared import Prepared, prepare
+from clmapreduce.calls.prepared import Planned, Prepared, prepare
 from clmapreduce.calls.progress import followed
 from clmapreduce.calls.ready import ReadyCall, is_repeatable
 from clmapreduce.calls.request import CallRequest
@@ -116,18 +116,18 @@ def explain_pairs(
     call: PairCall, arrays: Mapping[Variable, Any], options: Options, ranges: Ranges | None = None
 ) -> str:
     """How a call would run: scheme, why, and each launch. Nothing is launched."""
-    prepared = prepare_pairs(call, arrays, options, ranges=ranges)
-    if not isinstance(prepared, Prepared):
+    planned = plan_pairs(call, arrays, options, ranges=ranges)
+    if not isinstance(planned, Planned):
         return "no launch: there are no rows"
-    return explained(prepared.executable.plan, prepared.sizes)
+    return explained(planned.executable.plan, planned.sizes)
 
 
 def source_pairs(
     call: PairCall, arrays: Mapping[Variable, Any], options: Options, ranges: Ranges | None = None
 ) -> str:
     """The OpenCL C that a call would run."""
-    prepared = prepare_pairs(call, arrays, options, ranges=ranges)
-    stages = prepared.executable.plan.stages if isinstance(prepared, Prepared) else ()
+    planned = plan_pairs(call, arrays, options, ranges=ranges)
+    stages = planned.executable.plan.stages if isinstance(planned, Planned) else ()
     return "\n".join(source_of(stage.spec) for stage in stages)
 
 
@@ -135,8 +135,19 @@ def prepare_pairs(
     call: PairCall, arrays: Mapping[Variable, Any], options: Options, box: Box | None = None,
     ranges: Ranges | None = None, look: Look | None = None,
 ) -> Prepared | list[Any]:  # fmt: skip
-    """Everything up to the launch; the results themselves where there are no rows. box: instead of the chosen one.
-    look: gives plans instead of the measured ones, and owns them.
+    """Everything up to the launch; the results themselves where there are no rows. box, look: as of `plan_pairs`."""
+    planned = plan_pairs(call, arrays, options, box, ranges, look)
+    if not isinstance(planned, Planned):
+        return planned
+    return prepare(planned.arguments, planned.executable, planned.outputs, options, in_step=False)
+
+
+def plan_pairs(
+    call: PairCall, arrays: Mapping[Variable, Any], options: Options, box: Box | None = None,
+    ranges: Ranges | None = None, look: Look | None = None,
+) -> Planned | list[Any]:  # fmt: skip
+    """The plan of a call, built; the results themselves where there are no rows. box: instead of the chosen one. look:
+    gives plans instead of the measured ones, and owns them.
     """
     (formula, weight), slots = slotted((call.formula, call.weight))
     assert formula is not None
@@ -155,9 +166,10 @@ def prepare_pairs(
     passes = passes_of(form)
     check_device([form.dtype, *(c.dtype for c in passes.main.bound.components)], context)
     rows, columns = operands.extents if call.axis == 1 else operands.extents[::-1]
-    if call.options.k is not None and columns < call.options.k:
+    if call.options.k is not None and columns < call.options.k and not call.reduction.partial:
         raise ShapeError(f"{call.options.k} of {columns} values are asked for; K must be at most the reduced length")
-    stored = tuple(_stored(output.dtype, operands.dtype) for output in passes.outputs)
+    own = FLOAT32 if call.reduction.partial else operands.dtype
+    stored = tuple(stored_dtype(output.dtype, own) for output in passes.outputs)
     blocks = None if ranges is None else ranges.half(call.axis, *operands.extents)
     shapes = ((*operands.batch, rows, *output.shape) for output in passes.outputs)
     outputs = list(zip(shapes, stored, strict=True))
@@ -173,8 +185,7 @@ def prepare_pairs(
     request = PairsRequest(
         passes, stored, domain, compute, backend, box, tunings(), blocks, look or MeasuredChoice(context)
     )  # fmt: skip
-    executable = context.executable(request, blocks if look is None else look)
-    return prepare(arguments, executable, outputs, options, in_step=False)
+    return Planned(context.executable(request, blocks if look is None else look), arguments, outputs)
 
 
 @dataclass(frozen=True, eq=False)
@@ -219,7 +230,7 @@ def _arrays_of(operands: PairArrays) -> tuple[tuple[Variable, DType, int, bool],
     )
 
 
-def _stored(dtype: DType, own: DType) -> DType:
+def stored_dtype(dtype: DType, own: DType) -> DType:
     """The dtype of a result in memory: numbers are as wide as those of the arguments."""
     return own if dtype == FLOAT32 else dtype
 

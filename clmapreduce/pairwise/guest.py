@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Hashable
+from collections.abc import Hashable, Mapping
 from typing import Any
+
+import numpy as np
 
 from clmapreduce.dtypes import DType
 
@@ -12,8 +14,8 @@ from clmapreduce.dtypes import DType
 class GuestArray(ABC):
     """An array of another library with NumPy's words for what formulas ask: shapes, dtypes, views and subscripts.
 
-    shape, dtype: as NumPy has them. key: equal for arrays that are one variable. Whoever brings such arrays brings the
-    reductions that compute with them (`Symbolic.reducing`).
+    shape, dtype: as NumPy has them. key: equal for arrays that are one variable. Whoever brings such arrays brings what
+    computes with them: `reduced`, or a class of reductions (`Symbolic.reducing`).
     """
 
     shape: tuple[int, ...]
@@ -32,6 +34,16 @@ class GuestArray(ABC):
         for length in self.shape:
             count *= length
         return count
+
+    def example(self) -> np.ndarray[Any, Any]:
+        """A NumPy array that reductions of this one are planned by."""
+        return np.zeros(self.shape, self.dtype)
+
+    def reduced(self, call: Any, arrays: Mapping[Any, Any], settings: Mapping[str, Any]) -> Any:
+        """What a reduction of such arrays gives, where `Symbolic.reducing` knows nothing of them. call: a PairCall.
+        arrays: by variable. settings: its keywords.
+        """
+        raise NotImplementedError(f"{type(self).__name__} brings a class of reductions")
 
     @abstractmethod
     def reshape(self, shape: tuple[int, ...]) -> GuestArray:

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from clmapreduce.device.array import DeviceArray
 from clmapreduce.dtypes import DType
 from clmapreduce.errors import DTypeError, FormulaError, ShapeError
 from clmapreduce.pairwise.user_arrays import LAYOUTS, LETTERS, Array, as_array, numbers, reshaped, same_memory
@@ -46,6 +47,13 @@ class Slot:
             else:
                 self.length, self.batch = shape[-2], shape[:-2]
 
+    def __reduce__(self) -> Any:
+        """Without the key of an array, which names its memory."""
+        if self.array is None:
+            return Slot, (self.dim, self.category, self.key, None, self.index, self.name)
+        array = self.array.to_numpy() if isinstance(self.array, DeviceArray) else self.array
+        return _unpickled_slot, (array, self.category, self.index, self.name)
+
     @property
     def label(self) -> str:
         """How it is declared."""
@@ -59,6 +67,10 @@ class Slot:
 def data_slot(array: Array, category: Category) -> Slot:
     """A variable with its array."""
     return Slot(array.shape[-1], category, (category, same_memory(array)), array)
+
+
+def _unpickled_slot(array: Array, category: Category, index: int | None, name: str) -> Slot:
+    return replace(data_slot(array, category), index=index, name=name)
 
 
 def placeholder(index: int, dim: int, category: Category, name: str = "") -> Slot:
@@ -103,6 +115,9 @@ class Inputs:
         self.rows = None if i is None else i.length
         self.cols = None if j is None else j.length
         self.unbound = tuple(unbound[index] for index in sorted(unbound)) if unbound else ()
+
+    def __reduce__(self) -> Any:
+        return Inputs, (self.slots,)
 
     @property
     def variables(self) -> tuple[Variable, ...]:

@@ -16,6 +16,7 @@ from clmapreduce.device.context import Context
 from clmapreduce.device.convert import array
 from clmapreduce.errors import FormulaError, ModeError, ShapeError
 from clmapreduce.pairwise.genred import Genred
+from clmapreduce.pairwise.guest import GuestArray
 from clmapreduce.pairwise.inputs import Inputs, Slot, placeholder
 from clmapreduce.pairwise.lazy.base import Symbolic
 from clmapreduce.pairwise.lazy.operators import Arithmetic
@@ -68,6 +69,8 @@ class Solver:
         solving = {name: all_options.pop(name) for name in SOLVING if name in all_options}
         inputs = self.inputs.bound(arrays) if arrays or self.inputs.unbound else self.inputs
         context = keywords(all_options)["context"]
+        if any(isinstance(slot.array, GuestArray) for slot in inputs.slots):
+            raise ModeError("a solver reads its arrays many times; give NumPy arrays or DeviceArrays: x.compute()")
         on_device, home, inputs = _uploaded(_spread(inputs, self.unknown), context)
         rows, columns = inputs.shape[-2:]
         if rows != columns:

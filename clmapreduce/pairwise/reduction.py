@@ -14,12 +14,13 @@ from clmapreduce.checks import is_whole, quoted
 from clmapreduce.dtypes import FLOAT32, INT32
 from clmapreduce.errors import ModeError, ShapeError
 from clmapreduce.pairwise.call import PairCall, source_pairs
+from clmapreduce.pairwise.guest import GuestArray
 from clmapreduce.pairwise.inputs import Inputs
 from clmapreduce.pairwise.options import check_count, keywords, reduction_name
 from clmapreduce.pairwise.streamed import explained_tiles, reduced
 from clmapreduce.ranges import as_ranges
 from clmapreduce.reductions import Operator
-from clmapreduce.reductions.pairs import PairOptions, PairReduction, pair_reduction
+from clmapreduce.reductions.pairs import PairOptions, PairReduction, pair_reduction, spelled
 from clmapreduce.vector.node import Variable, Vector
 
 Finish = Callable[[Any], Any]
@@ -47,6 +48,10 @@ class Reduced:
         if inputs.unbound:
             self._pair_call(keywords(self.options))
 
+    def __reduce__(self) -> Any:
+        own = (spelled(self.reduction), self.axis, self.formula, self.inputs, self.weight, self.k, self.options)
+        return type(self), (*own, self.finish)
+
     def __call__(self, *arrays: Any, **options: Any) -> Any:
         """The result for these arrays. options: as of the reduction, whose own they replace. Raises FormulaError naming
         the variables that are left unbound, ShapeError and DTypeError naming those that do not fit.
@@ -57,12 +62,15 @@ class Reduced:
 
     def _run(self, call: PairCall, inputs: Inputs, settings: Mapping[str, Any]) -> Any:
         """The results, before they are finished."""
+        guest = next((x for x in inputs.arrays.values() if isinstance(x, GuestArray)), None)
+        if guest is not None:
+            return guest.reduced(call, inputs.arrays, settings)
         ranges, progress = settings["ranges"], settings["progress"]
         return reduced(call, inputs.arrays, call_options(settings), ranges, progress=progress)
 
     def _described(self, inputs: Inputs) -> Mapping[Variable, Any]:
         """Arrays of the inputs' shapes and dtypes, from which a call is planned."""
-        return inputs.arrays
+        return {v: x.example() if isinstance(x, GuestArray) else x for v, x in inputs.arrays.items()}
 
     def explain(self, *arrays: Any, **options: Any) -> str:
         """How a call with these arguments would run: scheme, why, and each launch. Nothing is launched."""

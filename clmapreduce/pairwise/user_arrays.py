@@ -7,6 +7,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
+from clmapreduce.calls.chunked import chunked_front, is_chunked
 from clmapreduce.checks import is_whole, quoted
 from clmapreduce.device.array import DeviceArray, NumpyArray
 from clmapreduce.device.convert import host_array
@@ -37,7 +38,12 @@ def as_array(x: Any, what: str = "the array") -> Array:
     """`x` as an array of floats or complex numbers, not copied where it is one. Raises DTypeError, ShapeError."""
     array: Array
     try:
-        array = x if isinstance(x, (DeviceArray, GuestArray)) else wrap_foreign(x) if is_foreign(x) else host_array(x)
+        if isinstance(x, (DeviceArray, GuestArray)):
+            array = x
+        elif is_chunked(x):
+            array = chunked_front().guest(x, what)
+        else:
+            array = wrap_foreign(x) if is_foreign(x) else host_array(x)
     except (DTypeError, ShapeError) as error:
         raise type(error)(f"{what}: {error}") from None
     if not (is_float(array.dtype) or is_complex(array.dtype)):

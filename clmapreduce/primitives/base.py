@@ -7,6 +7,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from typing import Any, ClassVar, NoReturn
 
+from clmapreduce.calls.chunked import examples
 from clmapreduce.calls.explain import explained
 from clmapreduce.calls.options import Options
 from clmapreduce.calls.prepared import Prepared
@@ -37,9 +38,11 @@ class Primitive(ABC):
         return prepared.run() if isinstance(prepared, Prepared) else prepared
 
     def explain(self, *values: Any, **keywords: Any) -> str:
-        """How a call with these arguments would run: mode, scope, why, and each launch. Nothing is launched."""
+        """How a call with these arguments would run: mode, scope, why, and each launch. Nothing is launched. Of Dask
+        arrays: how a chunk would.
+        """
         options, more = _split(type(self).__call__, keywords)
-        prepared = self._prepare(values, options, **more)
+        prepared = self._prepare(examples(values), options, **more)
         if not isinstance(prepared, Prepared):
             return "no launch: the input is empty"
         return f"{self!r}\n{explained(prepared.executable.plan, prepared.sizes)}"
@@ -47,7 +50,7 @@ class Primitive(ABC):
     def source(self, *values: Any, **keywords: Any) -> str:
         """The OpenCL C that a call with these arguments would run."""
         options, more = _split(type(self).__call__, keywords)
-        prepared = self._prepare(values, options, **more)
+        prepared = self._prepare(examples(values), options, **more)
         stages = prepared.executable.plan.stages if isinstance(prepared, Prepared) else ()
         return "\n".join(source_of(stage.spec) for stage in stages)
 

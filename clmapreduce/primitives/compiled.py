@@ -78,6 +78,10 @@ class Compiled:
         with translated():
             self._scratch = {name: take(queue, nbytes) for name, nbytes in lowered.executable.plan.scratch.items()}
 
+    def __reduce__(self) -> Any:
+        shapes, dtypes = [d.shape for d in self._described], [d.dtype for d in self._described]
+        return _compiled, (self._pipeline, shapes, dtypes, {"mode": self._mode, "tiles": self._tiles, **self._more})
+
     def __repr__(self) -> str:
         arguments = ", ".join(f"{d.dtype}{list(d.shape)}" for d in self._described)
         return f"Compiled({self._pipeline!r}, {arguments})"
@@ -169,3 +173,9 @@ class Compiled:
         results = {f"out{k}": product(shape) * dtype.itemsize for k, (shape, dtype) in enumerate(self._outputs)}
         read = {f"in{i}": d.size * d.dtype.itemsize for i, d in enumerate(self._described) if not self._numbers[i]}
         return f"{self!r}\n{explained(self._executable.plan, {**read, **results, **self._executable.plan.scratch})}"
+
+
+def _compiled(pipeline: Any, shapes: Sequence[Any], dtypes: Sequence[Any], more: Mapping[str, Any]) -> Compiled:
+    """A pipeline compiled again, for this thread's context."""
+    compiled: Compiled = pipeline.compile(shapes, dtypes, **more)
+    return compiled

@@ -18,18 +18,23 @@ def _symbols(bound: Bound) -> Record:
 
 def merged(bound: Bound, accumulators: Any) -> Any:
     """An array of one accumulator: all of them merged in order, neighbours first."""
-    a, b = _symbols(bound), _symbols(bound)
-    result = bound.merge(a, b)
     while len(accumulators) > 1:
         pairs = len(accumulators) // 2
-        left, right = accumulators[0 : 2 * pairs : 2], accumulators[1 : 2 * pairs : 2]
-        values: dict[Node, Any] = {a[n]: left[n] for n in a} | {b[n]: right[n] for n in b}
-        memo: dict[int, Any] = {}
-        joined = np.empty(pairs, bound.layout)
-        for name in a:
-            joined[name] = evaluate(result[name], values, memo)
-        accumulators = np.concatenate([joined, accumulators[2 * pairs :]])
+        halves = joined(bound, accumulators[0 : 2 * pairs : 2], accumulators[1 : 2 * pairs : 2])
+        accumulators = np.concatenate([halves, accumulators[2 * pairs :]])
     return accumulators
+
+
+def joined(bound: Bound, left: Any, right: Any) -> Any:
+    """Accumulators merged one by one: those of `left`, of any shape, with those of `right`, which broadcast."""
+    a, b = _symbols(bound), _symbols(bound)
+    result = bound.merge(a, b)
+    values: dict[Node, Any] = {a[n]: left[n] for n in a} | {b[n]: right[n] for n in b}
+    memo: dict[int, Any] = {}
+    together = np.empty(np.broadcast_shapes(left.shape, right.shape), bound.layout)
+    for name in a:
+        together[name] = evaluate(result[name], values, memo)
+    return together
 
 
 def finished(bound: Bound, accumulator: Any) -> Any:

@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from clmapreduce.calls.arguments import Arguments, Shape, gather
+from clmapreduce.calls.chunked import takes_chunks
 from clmapreduce.calls.empty import empty_results
 from clmapreduce.calls.options import Options, streams_past_caches
 from clmapreduce.calls.prepared import Prepared, prepare
@@ -44,10 +45,14 @@ class Map(Primitive):
     def __repr__(self) -> str:
         return f"Map({self._text})"
 
+    def __reduce__(self) -> Any:
+        return Map, (self.function if self.expression is None else self.expression.text,)
+
     @property
     def _text(self) -> str:
         return name_of(self.function) if self.expression is None else repr(self.expression.text)
 
+    @takes_chunks
     @followed
     def __call__(
         self, *values: Any, mode: str = "auto", context: Context | None = None, wait_for: Sequence[Any] = (),
@@ -60,14 +65,15 @@ class Map(Primitive):
         gives one. DeviceArrays among the inputs give DeviceArrays, not waited for; else NumPy arrays. Raises
         ShapeError, DTypeError or FormulaError before anything is launched.
         """
-        ordered, options = self._ordered(values, named), Options(mode, context, wait_for, out, tiles)
+        ordered, options = self.ordered(values, named), Options(mode, context, wait_for, out, tiles)
         if is_traced(ordered):
             options.refuse_inside(repr(self), length=length, progress=progress)
             return call(self.function, ordered, repr(self))
         results = self._run(ordered, options, length=length)
         return results[0] if len(results) == 1 else tuple(results)
 
-    def _ordered(self, values: Sequence[Any], named: dict[str, Any]) -> Sequence[Any]:
+    def ordered(self, values: Sequence[Any], named: dict[str, Any]) -> Sequence[Any]:
+        """A call's arguments in order. Raises FormulaError for names that are none, or that are missing."""
         if not named:
             return values
         names = self.expression.names if self.expression is not None else ()
@@ -98,21 +104,28 @@ class Map(Primitive):
         mode = choose_mode(options.mode, context.facts)
         box = options.box("map", mode, context)
         streaming = streams_past_caches(options, outputs)
-        reach = arguments.reach
-        line = line_of(arguments, outputs, options) if into is None else Line(arguments.length, reach=reach)
+        line = Line(arguments.length, reach=arguments.reach)
+        if into is None:
+            line = line_of(arguments, outputs, options, shares=True)
         executable = context.executable(MapRequest(formula, line, mode, box, streaming))
         partly = guarded(formula.outputs) if into is None else (True,) * len(outputs)
         return prepare(arguments, executable, outputs, options, into is None, partly)
 
 
-def chained(first: Map, second: Map) -> Map:
-    """second ∘ first as one map, a tuple spread over second's arguments."""
+class Chain:
+    """second ∘ first, a tuple spread over second's arguments."""
 
-    def both(*values: Any) -> Any:
-        results = call(first.function, values, repr(first))
+    def __init__(self, first: Map, second: Map) -> None:
+        self.first, self.second = first, second
+        self.__name__ = f"{first._text} >> {second._text}"
+
+    def __call__(self, *values: Any) -> Any:
+        results = call(self.first.function, values, repr(self.first))
         middle = results if isinstance(results, tuple) else (results,)
-        middle = tuple(as_value(value, repr(first)) if isinstance(value, dict) else value for value in middle)
-        return call(second.function, middle, repr(second))
+        middle = tuple(as_value(value, repr(self.first)) if isinstance(value, dict) else value for value in middle)
+        return call(self.second.function, middle, repr(self.second))
 
-    both.__name__ = f"{first._text} >> {second._text}"
-    return Map(both)
+
+def chained(first: Map, second: Map) -> Map:
+    """second ∘ first as one map."""
+    return Map(Chain(first, second))

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from clmapreduce.calls.arguments import Argument, Arguments, Signature, gather
+from clmapreduce.calls.chunked import takes_chunks
 from clmapreduce.calls.empty import empty_results
 from clmapreduce.calls.options import Options
 from clmapreduce.calls.prepared import Prepared, prepare
@@ -29,7 +30,7 @@ from clmapreduce.primitives.base import Primitive
 from clmapreduce.primitives.reduce import in_dtype, operand
 from clmapreduce.program.build import partials_step
 from clmapreduce.program.tracing import is_traced
-from clmapreduce.reductions import Bound, ReductionOp
+from clmapreduce.reductions import Bound, ReductionOp, spelled
 
 
 class Partials(Primitive):
@@ -38,9 +39,17 @@ class Partials(Primitive):
     def __init__(self, op: str | ReductionOp) -> None:
         self._operand = operand(op)
 
+    @property
+    def op(self) -> ReductionOp:
+        return self._operand.op
+
     def __repr__(self) -> str:
         return f"Partials({self._operand.op.name!r})"
 
+    def __reduce__(self) -> Any:
+        return Partials, (spelled(self._operand.op),)
+
+    @takes_chunks
     @followed
     def __call__(
         self, *values: Any, mode: str = "auto", context: Context | None = None, wait_for: Sequence[Any] = (),

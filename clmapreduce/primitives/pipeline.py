@@ -9,6 +9,7 @@ from typing import Any
 
 from clmapreduce.calls.arguments import Arguments, Described, Shape, Signature, gather, gather_rows
 from clmapreduce.calls.call import Output
+from clmapreduce.calls.chunked import takes_chunks
 from clmapreduce.calls.empty import empty_results
 from clmapreduce.calls.options import Options, streams_past_caches
 from clmapreduce.calls.prepared import Prepared, prepare
@@ -57,6 +58,10 @@ class Pipeline(Primitive):
         text = repr(self.function) if chained else name_of(self.function)
         return text if chained and not self.batch else f"fuse({text}{', batch=True' if self.batch else ''})"
 
+    def __reduce__(self) -> Any:
+        return (Pipeline if isinstance(self.function, Parts) else _fused), (self.function, self.batch)
+
+    @takes_chunks
     @followed
     def __call__(
         self, *values: Any, mode: str = "auto", context: Context | None = None, wait_for: Sequence[Any] = (),
@@ -109,7 +114,7 @@ class Pipeline(Primitive):
         traced = self._trace(arguments, accumulate)
         context, program = arguments.context, traced.program
         arguments = _with_length(arguments, program, length)
-        self._check(program, arguments, batch, accumulate)
+        self.check(program, arguments, batch, accumulate)
         lines = arguments.batch if arguments.batch is not None else ()
         outputs: list[Output] = [
             (arguments.shape if varies(value) else lines, dtype)
@@ -129,7 +134,7 @@ class Pipeline(Primitive):
             stays, ends = arguments, outputs
             if partials is not None:
                 stays, ends = replace(arguments, on_device=True), [((arguments.length + 1,), partials.layout)]
-            window = window_of(stays, ends, options, chain.stored_per_index)
+            window = window_of(stays, ends, options, chain.stored_per_index, shares=True)
         if window is not None and not window.of_rows:
             scope, why = Scope.DEVICE, "host arrays are streamed"
         request = PipelineRequest(traced, arguments.line, arguments.rows, scope, mode, streaming, strict, why, window)
@@ -175,15 +180,20 @@ class Pipeline(Primitive):
 
     def _trace_program(self, arguments: Arguments, accumulate: Accumulate, fp64: bool) -> TracedPipeline:
         single = arguments.line == 1
-        program = self._program(arguments.signature, accumulate, fp64, single)
+        program = self.program(arguments.signature, accumulate, fp64, single)
         if single and program.length not in (None, 1):
-            program = self._program(arguments.signature, accumulate, fp64, False)
+            program = self.program(arguments.signature, accumulate, fp64, False)
         outputs = tuple(value_dtype(value) for value in program.outputs)
         return TracedPipeline(
             program, outputs, Chain(program, outputs), None if program.partials else Fused(program, outputs)
         )
 
-    def _program(self, signature: Sequence[Signature], accumulate: Accumulate, fp64: bool, single: bool) -> Program:
+    def program(
+        self, signature: Sequence[Signature], accumulate: Accumulate, fp64: bool, single: bool = False
+    ) -> Program:
+        """What is computed of arguments of this kind. fp64: whether the device computes float64. single: the line has
+        one element.
+        """
         inputs = tuple(s.input(i) for i, s in enumerate(signature))
         what = repr(self)
         with tracing(fp64, accumulate, single) as line:
@@ -197,7 +207,7 @@ class Pipeline(Primitive):
         check_guards(program.nodes, program.outputs, what)
         return program
 
-    def _check(self, program: Program, arguments: Arguments, batch: bool, accumulate: str) -> None:
+    def check(self, program: Program, arguments: Arguments, batch: bool, accumulate: str) -> None:
         """Raises for lengths and shapes that the steps forbid."""
         check_weak(program.inputs, program.nodes, arguments)
         if accumulate == "double" and not arguments.context.facts.fp64:
@@ -241,6 +251,11 @@ def fuse(function: Callable[..., Any] | Pipeline | None = None, *, batch: bool =
         return Pipeline(function.function, batch)
     if not callable(function) or isinstance(function, Primitive):
         raise FormulaError(f"cm.fuse takes a function of vectors or a pipeline, not {quoted(function)}")
+    return _fused(function, batch)
+
+
+def _fused(function: Callable[..., Any], batch: bool) -> Pipeline:
+    """The pipeline of a function, under its name."""
     pipeline = Pipeline(function, batch)
     update_wrapper(pipeline, function, updated=())
     return pipeline

@@ -12,6 +12,7 @@ import numpy as np
 import clmapreduce.reductions as reductions
 from clmapreduce.calls.arguments import Arguments, gather
 from clmapreduce.calls.call import check_out
+from clmapreduce.calls.chunked import takes_chunks
 from clmapreduce.calls.options import Options
 from clmapreduce.calls.prepared import Prepared, prepare
 from clmapreduce.calls.progress import followed
@@ -123,6 +124,10 @@ class Reduce(Primitive):
     def __repr__(self) -> str:
         return f"Reduce({self.op.name!r})"
 
+    def __reduce__(self) -> Any:
+        return Reduce, (reductions.spelled(self.op),)
+
+    @takes_chunks
     @followed
     def __call__(
         self, *values: Any, mode: str = "auto", context: Context | None = None, wait_for: Sequence[Any] = (),
@@ -158,7 +163,7 @@ class Reduce(Primitive):
             return [identity_result(bound, arguments, options, self.op.name)]
         mode = choose_mode(options.mode, context.facts)
         box = options.box(box_name(bound, formula), mode, context)
-        line = line_of(arguments, outputs, options)
+        line = line_of(arguments, outputs, options, shares=True)
         request = ReduceRequest(formula, line, mode, box, bound, finish == "host")
         executable = context.executable(request)
         if executable.plan.finish_on_host:

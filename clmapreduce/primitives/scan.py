@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from clmapreduce.calls.arguments import gather
+from clmapreduce.calls.chunked import takes_chunks
 from clmapreduce.calls.empty import empty_results
 from clmapreduce.calls.options import Options, streams_past_caches
 from clmapreduce.calls.prepared import Prepared, prepare
@@ -22,7 +23,7 @@ from clmapreduce.primitives.base import Primitive
 from clmapreduce.primitives.reduce import in_dtype, operand
 from clmapreduce.program.build import scanned
 from clmapreduce.program.tracing import is_traced
-from clmapreduce.reductions import ReductionOp
+from clmapreduce.reductions import ReductionOp, spelled
 from clmapreduce.schemes.line.reduce import box_name
 
 
@@ -41,6 +42,10 @@ class Scan(Primitive):
     def __repr__(self) -> str:
         return f"Scan({self._operand.op.name!r}{', exclusive=True' if self.exclusive else ''})"
 
+    def __reduce__(self) -> Any:
+        return Scan, (spelled(self._operand.op), self.exclusive)
+
+    @takes_chunks
     @followed
     def __call__(
         self, *values: Any, mode: str = "auto", context: Context | None = None, wait_for: Sequence[Any] = (),

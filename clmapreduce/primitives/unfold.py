@@ -27,7 +27,7 @@ from clmapreduce.primitives.base import Primitive
 from clmapreduce.primitives.reduce import operand
 from clmapreduce.program.build import check_unfolds, closed_form, line_length, unfolded
 from clmapreduce.program.tracing import is_traced
-from clmapreduce.reductions import Bound, ReductionOp
+from clmapreduce.reductions import Bound, ReductionOp, spelled
 from clmapreduce.reductions.user import fields
 
 
@@ -46,6 +46,9 @@ class Unfold(Primitive):
 
     def __repr__(self) -> str:
         return f"Unfold({'index' if self._index else self._operand.op.name!r})"
+
+    def __reduce__(self) -> Any:
+        return Unfold, ("index" if self._index else spelled(self._operand.op), self._first_power)
 
     @followed
     def __call__(

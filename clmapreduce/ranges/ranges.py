@@ -40,7 +40,7 @@ class Ranges:
     they are no integers.
     """
 
-    __slots__ = ("__weakref__", "_cache", "_halves", "_limits", "_shape", "_swapped")
+    __slots__ = ("__weakref__", "_cache", "_halves", "_limits", "_parts", "_shape", "_swapped")
 
     @needs_host_room
     def __init__(self, ranges: Sequence[Any]) -> None:
@@ -58,9 +58,13 @@ class Ranges:
             limits += more
         self._set({1: first, 0: second}, limits, None)
 
+    def __reduce__(self) -> Any:
+        return _unpickled, (self._halves, self._limits, self._shape)
+
     def _set(self, halves: dict[int, Blocks | None], limits: Limits, shape: tuple[int, int] | None) -> None:
         self._halves, self._limits, self._shape = halves, limits, shape
         self._cache: dict[tuple[int, int], dict[int, Blocks]] = {}
+        self._parts: dict[tuple[int, ...], Ranges] = {}
         self._swapped: Ranges | None = None
 
     @classmethod
@@ -213,6 +217,21 @@ class Ranges:
             by_axis[axis] = own if (own.rows, own.columns) == sizes else replace(own, rows=sizes[0], columns=sizes[1])
         return by_axis[axis]
 
+    def part(self, axis: int, M: int, N: int, first: int, end: int, remember: bool) -> Ranges:
+        """The pairs of some results, from `first` to before `end`: rows where columns are reduced (axis 1), or columns.
+        They count from 0. remember: equal calls give the same object, with its plans. M, N: as for `half`.
+        """
+        key = (axis, M, N, first, end)
+        part = self._parts.get(key)
+        if part is None:
+            half = self.half(axis, M, N).part(first, end)
+            part = type(self).__new__(type(self))
+            shape = (end - first, N) if axis == 1 else (M, end - first)
+            part._set({axis: half, 1 - axis: None}, (), shape)
+            if remember:
+                self._parts[key] = part
+        return part
+
     def _check_shape(self, M: int, N: int) -> None:
         if self._shape is not None and self._shape != (M, N):
             raise ShapeError(
@@ -289,6 +308,12 @@ class Ranges:
             f"Ranges({whole.rows} x {whole.columns}: {len(whole.clusters)} clusters, {whole.offsets[-1]} intervals, "
             f"density {whole.density:.3g}, balance {whole.balance:.3g})"
         )
+
+
+def _unpickled(halves: dict[int, Blocks | None], limits: Limits, shape: tuple[int, int] | None) -> Ranges:
+    ranges = Ranges.__new__(Ranges)
+    ranges._set(halves, limits, shape)
+    return ranges
 
 
 def as_ranges(value: Any) -> Ranges | None:

@@ -22,6 +22,7 @@ class BoundArgument(OneByOne):
     result = INT64
     locates = True
     has_identity = False
+    places = ("place",)
 
     def __init__(self, value: DType, largest: bool) -> None:
         self.value = value

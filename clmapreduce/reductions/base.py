@@ -36,7 +36,7 @@ class Bound(HasContent, ABC):
 
     `locates`: the result is a place, so kernels keep a value and the number of the block it came from per lane, and
     search that block once at the end. `chain`: the most values one accumulator may absorb in a row before accuracy
-    suffers; None for no limit.
+    suffers; None for no limit. `places`: the components that hold the index of a value.
     """
 
     components: tuple[Component, ...]
@@ -46,6 +46,7 @@ class Bound(HasContent, ABC):
     locates: bool = False
     has_identity: bool = True
     chain: int | None = None
+    places: tuple[str, ...] = ()
 
     @abstractmethod
     def absorb(self, acc: Record, values: Sequence[Value], indices: Sequence[Node]) -> Record:

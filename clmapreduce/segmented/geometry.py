@@ -12,7 +12,7 @@ from clmapreduce.calls.options import Options
 from clmapreduce.calls.prepared import prepare
 from clmapreduce.checks import switch
 from clmapreduce.device.array import DeviceArray, await_events, element
-from clmapreduce.device.context import Context
+from clmapreduce.device.context import Context, current_context
 from clmapreduce.device.convert import array
 from clmapreduce.domain.segments import Segments
 from clmapreduce.dtypes import INT32, INT64
@@ -39,11 +39,21 @@ class Geometry:
     places: Any = None
     check: Check | None = None
 
+    def __reduce__(self) -> Any:
+        """Of geometry that was checked: it goes without its context, and comes back to the one of the thread."""
+        settled(self.check)
+        offsets, places = (v.to_numpy() if isinstance(v, DeviceArray) else v for v in (self.offsets, self.places))
+        return _unpickled, (offsets, self.segments, self.count, self.length, places)
+
     def on_device(self) -> Geometry:
         """The same, with all arrays on the device, and checked."""
         settled(self.check)
         places = self.places if self.places is None else array(self.places, self.context)
         return replace(self, offsets=array(self.offsets, self.context), places=places, check=None)
+
+
+def _unpickled(offsets: Any, segments: int, count: int, length: int, places: Any) -> Geometry:
+    return Geometry(current_context(), offsets, segments, count, length, places)
 
 
 def geometry(

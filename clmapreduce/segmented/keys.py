@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
 from clmapreduce.calls.call import Output, check_out
+from clmapreduce.calls.chunked import takes_chunks
 from clmapreduce.calls.options import Options
 from clmapreduce.calls.prepared import Prepared
 from clmapreduce.calls.progress import followed
@@ -34,6 +36,7 @@ from clmapreduce.segmented.streamed.keys import StreamedKeys, streamed_keys
 COPY = Map(lambda key: key)
 
 
+@takes_chunks
 @followed
 def reduce_by_key(
     keys: Any, values: Any, op: str | ReductionOp = "sum", *, equal: Equal | None = None, key: str = "first",
@@ -141,6 +144,7 @@ def _delivered(array: DeviceArray, target: Any, on_device: bool) -> Any:
     return array if on_device else array.to_numpy()[()]
 
 
+@takes_chunks
 @followed
 def run_lengths(
     keys: Any, *, equal: Equal | None = None, key: str = "first", mode: str = "auto", context: Context | None = None,
@@ -190,6 +194,11 @@ class KeyPlan:
         self._geometry = _geometry(self._runs, self.context)
         self._calls = PlanCalls(own.context, self)
 
+    def __reduce__(self) -> Any:
+        """Unpickled, it lives on the context of the thread."""
+        begins = self._runs.begins.to_numpy()[: self.runs + 1]
+        return _unpickled, (begins, self._runs.length, self._runs.keys.to_numpy(), self._on_device)
+
     @property
     def runs(self) -> int:
         """How many runs there are."""
@@ -231,3 +240,12 @@ class KeyPlan:
 
         reduced = self._calls.run((op, map, init, accumulate), dict(enumerate(arrays, 1)), options, prepare)
         return _delivered(self._runs.keys, None, isinstance(reduced, DeviceArray)), reduced
+
+
+def _unpickled(begins: Any, length: int, keys: Any, on_device: bool) -> KeyPlan:
+    """The plan of runs that begin there: of their numbers as keys, under their own keys."""
+    numbers = np.repeat(np.arange(len(keys)), np.diff(np.append(begins[: len(keys)], length)))
+    plan = KeyPlan(numbers)
+    plan._runs = replace(plan._runs, keys=array(keys, plan.context))
+    plan._on_device = on_device
+    return plan

@@ -45,6 +45,11 @@ class Matrix:
     needed: int | None
     near: bool = False
 
+    def __reduce__(self) -> Any:
+        """With its arrays on the host."""
+        columns, data = (v.to_numpy() if isinstance(v, DeviceArray) else v for v in (self.columns, self.data))
+        return Matrix, (self.rows, columns, data, self.width, self.needed, self.near)
+
     def on_device(self) -> Matrix:
         """The same, with all arrays on the device."""
         context = self.rows.context

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from clmapreduce.calls.chunked import takes_chunks
 from clmapreduce.calls.explain import explained
 from clmapreduce.calls.options import Options
 from clmapreduce.calls.prepared import Prepared
@@ -39,6 +40,7 @@ from clmapreduce.segmented.single_call import reduce_once
 Mapped = Callable[..., Any] | str | Map | None
 
 
+@takes_chunks
 @followed
 def segmented_reduce(
     values: Any, offsets: Any, op: str | ReductionOp = "sum", *, sources: Any = None, init: Any = None,
@@ -158,11 +160,18 @@ class SegmentPlan:
         if count < 0:
             raise ShapeError(f"count is {count}; give the number of values, 0 or more")
         inputs = gathered([offsets, sources], context, ("offsets", "sources?"))
-        self.context = inputs.context
         options = Options(mode, inputs.context)
         shape = geometry(inputs.arrays[0], int(count), inputs.arrays[1], starts, validate, options)
+        self._set(shape)
+
+    def _set(self, shape: Geometry) -> None:
+        self.context = shape.context
         self._geometry = shape.on_device()
-        self._calls = PlanCalls(inputs.context, self)
+        self._calls = PlanCalls(self.context, self)
+
+    def __reduce__(self) -> Any:
+        """Unpickled, it lives on the context of the thread."""
+        return _unpickled, (self._geometry,)
 
     @property
     def segments(self) -> int:
@@ -229,3 +238,9 @@ class SegmentPlan:
         call = segment_call(op, front, accumulate, init, empty)
         options = Options(options.mode, self.context, options.wait_for, options.out)
         return prepare_columns(self._geometry, columns(inputs.arrays), call, options, inputs.on_device)
+
+
+def _unpickled(shape: Geometry) -> SegmentPlan:
+    plan = SegmentPlan.__new__(SegmentPlan)
+    plan._set(shape)
+    return plan

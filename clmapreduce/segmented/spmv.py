@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from clmapreduce.calls.chunked import takes_chunks
 from clmapreduce.calls.explain import explained
 from clmapreduce.calls.options import Options
 from clmapreduce.calls.prepared import Prepared
@@ -65,6 +66,7 @@ NAMES = ("indptr", "indices", "data?", "sources?")
 """Of a matrix's arrays; those with a question mark may be None."""
 
 
+@takes_chunks
 @followed
 def spmv(
     matrix: Any, x: Any, *, multiply: str | Callable[..., Any] = "product", add: str | ReductionOp = "sum",
@@ -153,9 +155,16 @@ class SpmvPlan:
     ) -> None:  # fmt: skip
         indptr, columns, data, width = matrix_arrays(matrix)
         inputs = gathered([indptr, columns, data, sources], context, NAMES)
-        self.context = inputs.context
-        self._matrix = matrix_of(inputs, width, None, validate, Options(mode, inputs.context)).on_device()
-        self._calls = PlanCalls(inputs.context, self)
+        self._set(matrix_of(inputs, width, None, validate, Options(mode, inputs.context)))
+
+    def _set(self, matrix: Matrix) -> None:
+        self.context = matrix.rows.context
+        self._matrix = matrix.on_device()
+        self._calls = PlanCalls(self.context, self)
+
+    def __reduce__(self) -> Any:
+        """Unpickled, it lives on the context of the thread."""
+        return _unpickled, (self._matrix,)
 
     @property
     def rows(self) -> int:
@@ -219,3 +228,9 @@ class SpmvPlan:
         if matrix.needed is not None:
             check_needed(matrix.columns, matrix.needed, vector.shape[0])
         return prepare_segments(call, _operands(matrix, vector, inputs.on_device), options)
+
+
+def _unpickled(matrix: Matrix) -> SpmvPlan:
+    plan = SpmvPlan.__new__(SpmvPlan)
+    plan._set(matrix)
+    return plan

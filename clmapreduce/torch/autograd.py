@@ -58,7 +58,7 @@ def summed_gradients(
     cotangents, and their tensors.
     """
     (tensors, needed), (more, others) = inputs, beside
-    formulas = {v: _total(terms, v) for v, asked in zip(job.variables, needed, strict=True) if asked}
+    formulas = {v: _total(terms, v) for v, is_needed in zip(job.variables, needed, strict=True) if is_needed}
     nonzero = {v: formula for v, formula in formulas.items() if formula.operation is not ZERO}
     own = {Category.I: 1, Category.J: 0}
     axes = [own[v.category] for v in nonzero if v.category in own] or [1]

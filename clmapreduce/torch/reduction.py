@@ -5,15 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-import numpy as np
-
 from clmapreduce.pairwise.call import PairCall
 from clmapreduce.pairwise.inputs import Inputs
 from clmapreduce.pairwise.reduction import Reduced
 from clmapreduce.torch.composed import reduce
 from clmapreduce.torch.job import job_of
 from clmapreduce.torch.tensors import TensorArray, array_of, tensors_of
-from clmapreduce.vector.node import Variable
 
 
 class TensorReduced(Reduced):
@@ -25,9 +22,6 @@ class TensorReduced(Reduced):
 
     def _prepared(self, arrays: tuple[Any, ...], options: dict[str, Any]) -> tuple[PairCall, Inputs, dict[str, Any]]:
         return super()._prepared(tuple(map(array_of, arrays)), options)
-
-    def _described(self, inputs: Inputs) -> Mapping[Variable, Any]:
-        return {variable: np.zeros(x.shape, x.dtype) for variable, x in inputs.arrays.items()}
 
     def _run(self, call: PairCall, inputs: Inputs, settings: Mapping[str, Any]) -> Any:
         arrays = inputs.arrays

@@ -35,14 +35,24 @@ class Category(enum.IntEnum):
 
 
 _INTERNED: weakref.WeakValueDictionary[Hashable, Vector] = weakref.WeakValueDictionary()
+_KINDS: list[Operation] = []
+"""Every operation; all are made when their files are imported."""
 _LOCK = threading.RLock()  # a garbage collection inside may intern as well
 
 
 class Operation:
-    """One kind of step. Subclasses say its dimension, its lowering and its derivative."""
+    """One kind of step, one object a name. Subclasses say its dimension, its lowering and its derivative."""
 
     elementwise: ClassVar[bool] = False
     name: str
+
+    def __new__(cls, *args: Any) -> Operation:
+        operation = object.__new__(cls)
+        _KINDS.append(operation)
+        return operation
+
+    def __reduce__(self) -> Any:
+        return _operation, (self.name,)
 
     def dim(self, args: tuple[Vector, ...], params: Params) -> int:
         """The result's dimension. Raises ShapeError naming the dimensions that do not fit."""
@@ -105,6 +115,12 @@ class Vector:
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Vector:
         return self
+
+    def __reduce__(self) -> Any:
+        """As a list of steps, because a formula may be thousands of steps deep."""
+        places = {vector: place for place, vector in enumerate(postorder([self]))}
+        steps = [(v.operation, tuple(places[arg] for arg in v.args), v.params) for v in places]
+        return _from_steps, (steps,)
 
     def __repr__(self) -> str:
         return text(self, 400)
@@ -246,6 +262,24 @@ def make(operation: Operation, args: tuple[Vector, ...], params: Params = ()) ->
         return node
 
     return _interned(key, create)
+
+
+def _operation(name: str) -> Operation:
+    """The operation of a name."""
+    return next(operation for operation in _KINDS if operation.name == name)
+
+
+def _from_steps(steps: Sequence[tuple[Operation, tuple[int, ...], Any]]) -> Vector:
+    """The vector of the last of some steps: operation, places of its arguments among the steps, parameters."""
+    vectors: list[Vector] = []
+    for operation, places, params in steps:
+        if operation is VARIABLE:
+            vectors.append(Variable(*params))
+        elif operation is CONSTANT:
+            vectors.append(Constant(params))
+        else:
+            vectors.append(make(operation, tuple(vectors[place] for place in places), params))
+    return vectors[-1]
 
 
 def as_vector(operand: Operand) -> Vector:

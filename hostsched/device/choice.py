@@ -16,7 +16,7 @@ from hostsched.driver import opencl
 from hostsched.driver.runtimes import platforms
 from hostsched.errors import DeviceNotFound
 
-__all__ = ["devices", "merit", "rank", "select_device", "unusable_devices"]
+__all__ = ["devices", "merit", "rank", "select_device", "spelled", "unusable_devices"]
 
 _KINDS = ("gpu", "cpu", "accelerator")
 _VENDORS = ("nvidia", "amd", "intel", "pocl", "apple")
@@ -120,6 +120,15 @@ def select_device(spec: str | Device | cl.Device | None = None) -> Device:
             "or pass a Device, a pyopencl.Device, or None for the default"
         )
     return _only(spec, "")
+
+
+def spelled(device: Device) -> str:
+    """The text by which `select_device` finds a device of this host again."""
+    platform = device.cl_device.platform
+    name = device.platform.lower()
+    alike = [one for one in platforms() if name in one.name.lower()]
+    owner = device.platform if len(alike) == 1 else str(platforms().index(platform))
+    return f"{owner}:{_devices_of(platform).index(device.cl_device)}"
 
 
 def _only(spec: str, origin: str) -> Device:

@@ -72,10 +72,10 @@ class InFlight:
 
     def drop(self, entries: Iterable[Entry]) -> None:
         """Lets go of entries whose commands have ended, or never ran."""
-        gone = set(map(id, entries))
+        dropped = set(map(id, entries))
         for _ in range(len(self._entries)):
             entry = self._entries.popleft() if self._entries else None
-            if entry is not None and id(entry) not in gone:
+            if entry is not None and id(entry) not in dropped:
                 self._entries.append(entry)
 
     def release(self) -> None:

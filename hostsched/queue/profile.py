@@ -14,7 +14,7 @@ from hostsched.driver import opencl
 from hostsched.errors import WrongArgument
 from hostsched.queue.queue import Queue
 
-__all__ = ["Profile", "Record", "trace_events"]
+__all__ = ["Profile", "Record", "trace_events", "write_trace"]
 
 
 class Record(NamedTuple):
@@ -50,14 +50,19 @@ class Profile:
         ]
 
     def chrome_trace(self, path: str | os.PathLike[str]) -> None:
-        """Writes the commands to `path` as Chrome Trace Event JSON, for Perfetto or chrome://tracing. Raises
-        WrongArgument where no such file can be written.
-        """
-        events = trace_events([(repr(self.queue.device), self.records())])
-        try:
-            pathlib.Path(path).write_text(json.dumps({"traceEvents": events, "displayTimeUnit": "ns"}))
-        except (OSError, TypeError, ValueError) as error:
-            raise WrongArgument(f"a trace cannot be written to {path!r}; name a file: {error}") from error
+        """As `write_trace`, of this queue."""
+        write_trace([self.queue], path)
+
+
+def write_trace(queues: Iterable[Queue], path: str | os.PathLike[str]) -> None:
+    """Writes the commands of profiling queues to `path` as Chrome Trace Event JSON, for Perfetto or chrome://tracing.
+    Raises WrongArgument where no such file can be written, and for a queue made without `profile`.
+    """
+    rows = [(repr(queue.device), Profile(queue).records()) for queue in queues]
+    try:
+        pathlib.Path(path).write_text(json.dumps({"traceEvents": trace_events(rows), "displayTimeUnit": "ns"}))
+    except (OSError, TypeError, ValueError) as error:
+        raise WrongArgument(f"a trace cannot be written to {path!r}; name a file: {error}") from error
 
 
 def trace_events(queues: Iterable[tuple[str, Sequence[Record]]]) -> list[dict[str, object]]:

@@ -7,7 +7,7 @@ from collections.abc import Set as AbstractSet
 from contextlib import AbstractContextManager
 from typing import Any, Protocol
 
-from hostsched.driver.waiting import COMPLETE, status_of
+from hostsched.driver.waiting import COMPLETE, ended, status_of
 from hostsched.errors import LaunchError, WrongArgument
 
 __all__ = ["NO_EVENTS", "Submission", "events_of"]
@@ -58,6 +58,11 @@ class Submission:
                 if self._done is None:
                     self._done = self.queue.marker(self.terminal)
         return self._done
+
+    @property
+    def ended(self) -> bool:
+        """Whether every job has run or failed. Does not wait."""
+        return all(ended(event) for event in self.terminal)
 
     def wait(self) -> None:
         """Returns when every job has ended; Ctrl-C gets through. Raises LaunchError or OutOfDeviceMemory if one

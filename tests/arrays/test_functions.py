@@ -19,8 +19,8 @@ def test_constructors(context: cm.Context) -> None:
         for shape in (3, (2, 3), (), (0, 2), [4, 1]):
             assert_as_numpy(cm.zeros(shape, dtype, context=context), np.zeros(shape, dtype or float))
             assert_as_numpy(cm.ones(shape, dtype, context=context), np.ones(shape, dtype or float))
-            made = cm.empty(shape, dtype, context=context)
-            assert (made.shape, made.dtype) == (np.empty(shape).shape, np.dtype(dtype or float))
+            array = cm.empty(shape, dtype, context=context)
+            assert (array.shape, array.dtype) == (np.empty(shape).shape, np.dtype(dtype or float))
     for value in (7, 2.5, True, 1j, np.int8(3), np.float32(1.5), np.inf, np.nan, -0.0):
         assert_as_numpy(cm.full((2, 3), value, context=context), np.full((2, 3), value))
         assert np.signbit(cm.full(1, -0.0, context=context).to_numpy()[0])
@@ -41,17 +41,17 @@ def test_constructors(context: cm.Context) -> None:
 def test_numbers_in_step(context: cm.Context) -> None:
     for arguments in ((5,), (2, 9), (2, 9, 3), (9, 2, -2), (5, 2), (0,), (2.5,), (0, 1, 0.1), (-3, 3.5, 0.5), (10, 0, -2.5)):
         expected = np.arange(*arguments)
-        got = cm.arange(*arguments, context=context)
-        assert (got.shape, got.dtype) == (expected.shape, expected.dtype), arguments
-        np.testing.assert_allclose(got.to_numpy(), expected, rtol=1e-14, atol=1e-15)
+        result = cm.arange(*arguments, context=context)
+        assert (result.shape, result.dtype) == (expected.shape, expected.dtype), arguments
+        np.testing.assert_allclose(result.to_numpy(), expected, rtol=1e-14, atol=1e-15)
     for dtype in ("i1", "u8", "f4", "i8"):
         assert_as_numpy(cm.arange(3, 90, 7, dtype, context=context), np.arange(3, 90, 7, dtype), 2)
     assert_as_numpy(cm.arange(100_003, context=context), np.arange(100_003))
     for arguments, more in (((0, 1), {}), ((0, 1, 5), {}), ((2, -3, 7), {"endpoint": False}), ((0, 1, 1), {}), ((3, 4, 0), {}), ((0, 10, 11), {"dtype": "i4"}), ((1, 2, 1001), {"dtype": "f4"})):  # fmt: skip
         expected = np.linspace(*arguments, **more)
-        got = cm.linspace(*arguments, **more, context=context)
-        assert (got.shape, got.dtype) == (expected.shape, expected.dtype), (arguments, more)
-        np.testing.assert_allclose(got.to_numpy(), expected, rtol=1e-6 if "dtype" in more else 1e-14, atol=1e-14)
+        result = cm.linspace(*arguments, **more, context=context)
+        assert (result.shape, result.dtype) == (expected.shape, expected.dtype), (arguments, more)
+        np.testing.assert_allclose(result.to_numpy(), expected, rtol=1e-6 if "dtype" in more else 1e-14, atol=1e-14)
     for wrong in (lambda: cm.arange(0, 5, 0), lambda: cm.arange("5"), lambda: cm.linspace(0, 1, -1)):
         with pytest.raises(cm.ClMapReduceError):
             wrong()
@@ -133,9 +133,9 @@ def test_numpys_functions_that_are_not_offered(context: cm.Context) -> None:
         lambda: np.sum(x, where=x.to_numpy() > 0), lambda: np.sum(x, out=np.zeros(())), lambda: np.sum(x, initial=3), lambda: np.reshape(x, (9,), order="F"),
         lambda: np.var(x, mean=2), lambda: np.argmin(x, out=np.zeros(())),
     ):  # fmt: skip
-        with pytest.raises(TypeError, match="to_numpy") as raised:
+        with pytest.raises(TypeError, match="to_numpy") as error:
             call()
-        assert isinstance(raised.value, cm.ClMapReduceError)
+        assert isinstance(error.value, cm.ClMapReduceError)
 
 
 def test_single_numbers(context: cm.Context) -> None:

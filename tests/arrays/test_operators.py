@@ -21,7 +21,6 @@ BITS = (operator.and_, operator.or_, operator.xor, operator.lshift, operator.rsh
 UNARY = (operator.neg, operator.pos, operator.abs, operator.invert)
 INPLACE = (operator.iadd, operator.isub, operator.imul, operator.itruediv, operator.ifloordiv, operator.imod, operator.iand, operator.ilshift)
 Operator = Callable[..., Any]
-LACKING = ("complex", "c8", "c16")
 
 
 def units_of(op: Operator, dtype: np.dtype, complex_operand: bool = False) -> float:
@@ -35,19 +34,19 @@ def units_of(op: Operator, dtype: np.dtype, complex_operand: bool = False) -> fl
     return 4.0 if op in (operator.truediv, operator.floordiv, operator.mod, operator.pow, operator.itruediv) else 1.0
 
 
-def compare(op: Operator, there: tuple[Any, ...], here: tuple[Any, ...], told: object) -> None:
+def compare(op: Operator, there: tuple[Any, ...], here: tuple[Any, ...], label: object) -> None:
     """The operator on the device beside NumPy's on the host; what NumPy refuses is refused."""
-    expected, refused = outcome(lambda: op(*here))
-    got, error = outcome(lambda: op(*there))
-    if refused is not None:
-        assert error is not None and issubclass(error, cm.ClMapReduceError), (told, refused, error)
+    expected, refusal = outcome(lambda: op(*here))
+    result, error = outcome(lambda: op(*there))
+    if refusal is not None:
+        assert error is not None and issubclass(error, cm.ClMapReduceError), (label, refusal, error)
         return
     if error is not None:  # complex numbers have no order and no remainder here; half is not everywhere
-        assert issubclass(error, cm.DTypeError), (told, error)
+        assert issubclass(error, cm.DTypeError), (label, error)
         kinds = {np.asarray(value).dtype.kind for value in here}
-        assert "c" in kinds or np.asarray(expected).dtype == np.float16, (told, error)
+        assert "c" in kinds or np.asarray(expected).dtype == np.float16, (label, error)
         return
-    assert_as_numpy(got, expected, units_of(op, np.asarray(expected).dtype, any(np.iscomplexobj(value) for value in here)), told)
+    assert_as_numpy(result, expected, units_of(op, np.asarray(expected).dtype, any(np.iscomplexobj(value) for value in here)), label)
 
 
 @pytest.mark.parametrize("op", [*ARITHMETIC, *COMPARISONS, *BITS], ids=lambda op: op.__name__)
@@ -101,15 +100,15 @@ def test_operators_in_place(op: Operator, context: cm.Context, rng: np.random.Ge
         a, b = drawn_values(rng, first, (3, 5)), drawn_values(rng, second, (5,))
         x, y = cm.array(a, context), cm.array(b, context)
         before = a.copy()
-        expected, refused = outcome(lambda a=a, b=b: op(a, b))
-        got, error = outcome(lambda x=x, y=y: op(x, y))
-        if refused is None and error is not None and "c" in (first.kind, second.kind):
+        expected, refusal = outcome(lambda a=a, b=b: op(a, b))
+        result, error = outcome(lambda x=x, y=y: op(x, y))
+        if refusal is None and error is not None and "c" in (first.kind, second.kind):
             continue
-        if refused is not None:
+        if refusal is not None:
             assert error is not None and issubclass(error, cm.ClMapReduceError), (op, first, second, error)
             np.testing.assert_array_equal(x.to_numpy(), before)
             continue
-        assert got is x, (op, first, second, error)
+        assert result is x, (op, first, second, error)
         assert_as_numpy(x, expected, units_of(op, first), (op, first, second))
 
 

@@ -46,16 +46,16 @@ def close(name: str, a: np.ndarray, axis: Any, expected: np.ndarray) -> tuple[An
 
 def check(name: str, a: np.ndarray, axis: Any, keepdims: bool, context: cm.Context) -> None:
     x = cm.array(a, context)
-    told = (name, a.dtype, a.shape, axis, keepdims)
-    expected, refused = outcome(lambda: np.asarray(getattr(np, name)(a, axis=axis, keepdims=keepdims)))
-    got, error = outcome(lambda: getattr(x, name)(axis=axis, keepdims=keepdims))
-    if refused is not None:
-        assert error is not None and issubclass(error, cm.ClMapReduceError), (told, refused, error)
+    label = (name, a.dtype, a.shape, axis, keepdims)
+    expected, refusal = outcome(lambda: np.asarray(getattr(np, name)(a, axis=axis, keepdims=keepdims)))
+    result, error = outcome(lambda: getattr(x, name)(axis=axis, keepdims=keepdims))
+    if refusal is not None:
+        assert error is not None and issubclass(error, cm.ClMapReduceError), (label, refusal, error)
     elif error is not None:
-        assert issubclass(error, cm.DTypeError) and a.dtype.kind == "c", (told, error)
+        assert issubclass(error, cm.DTypeError) and a.dtype.kind == "c", (label, error)
     else:
         exact, units, terms = close(name, a, axis, expected)
-        assert_as_numpy(got, exact, units, told, terms)
+        assert_as_numpy(result, exact, units, label, terms)
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -97,8 +97,8 @@ def test_both_modes(dtype: str, context: cm.Context, mode: str, rng: np.random.G
         x = cm.array(np.concatenate([a[:1], a]), context)[1:]
         for name in ("sum", "min", "argmax", "mean"):
             axis: Any = axes if not name.startswith("arg") else axes[0]
-            got = reductions._reduced(name, x, axis, False, mode=mode)
-            assert_as_numpy(got, np.asarray(getattr(a, name)(axis=axis)), 4, (name, shape, axes))
+            result = reductions._reduced(name, x, axis, False, mode=mode)
+            assert_as_numpy(result, np.asarray(getattr(a, name)(axis=axis)), 4, (name, shape, axes))
 
 
 def test_not_a_number_is_met_as_in_numpy(context: cm.Context) -> None:

@@ -38,9 +38,9 @@ def test_every_dtype_is_copied_bit_for_bit(dtype: np.dtype, context: cm.Context,
     a = values(rng, dtype, (6, 7)) if dtype != RECORD else values(rng, RECORD, 42).reshape(6, 7)
     x = cm.array(a, context)
     for key in ((slice(None), slice(1, None, 2)), (slice(None, None, -1),), ([4, -1, 0],), (a["a"] > 9 if dtype == RECORD else a > 0,)):
-        got, expected = x[key].to_numpy(), np.ascontiguousarray(a[key])
-        for name in dtype.names or (...,):  # between fields there may be anything
-            assert got[name].tobytes() == expected[name].tobytes(), key
+        result, expected = x[key].to_numpy(), np.ascontiguousarray(a[key])
+        for name in dtype.names or (...,):  # the bytes between fields are arbitrary
+            assert result[name].tobytes() == expected[name].tobytes(), key
     np.testing.assert_array_equal(x.T.to_numpy(), a.T)
 
 
@@ -100,7 +100,7 @@ def test_iteration_gives_rows(context: cm.Context, rng: np.random.Generator) -> 
 
 
 def test_an_ellipsis_of_no_axes_keeps_arrays_apart(context: cm.Context) -> None:
-    """As in NumPy, where the axes of arrays that something stands between come first."""
+    """As in NumPy: where other subscripts stand between arrays, the arrays' axes come first."""
     a = np.arange(60).reshape(3, 4, 5)
     x = cm.array(a, context)
     mask, places = np.array([True, False, True, True]), np.array([0, 1, -1])

@@ -29,16 +29,16 @@ def test_drawn_assignments(shape: tuple[int, ...], arrays: bool, context: cm.Con
     for _ in range(30):
         key = drawn_key(rng, shape, arrays)
         try:
-            chosen = a[key]
+            part = a[key]
         except IndexError:
             with pytest.raises(cm.PlaceError):
                 x[key] = 1
             continue
         if has_twice(a, key):
             continue
-        value: Any = rng.integers(-99, 99, chosen.shape)
-        if chosen.ndim and rng.random() < 0.5:
-            value = value[..., :1] if rng.random() < 0.5 else value[0] if chosen.shape[0] else value
+        value: Any = rng.integers(-99, 99, part.shape)
+        if part.ndim and rng.random() < 0.5:
+            value = value[..., :1] if rng.random() < 0.5 else value[0] if part.shape[0] else value
         if np.ndim(value) == 0:
             value = int(value)
         a[key] = value
@@ -84,10 +84,10 @@ def test_masks(context: cm.Context, rng: np.random.Generator) -> None:
     x[a > 1] = np.float64(0.5)
     a[a > 1] = 0.5
     assert_as_numpy(x, a)
-    chosen = a == 0
-    numbers = rng.standard_normal(chosen.sum()).astype(np.float32)
-    a[chosen] = numbers
-    x[chosen] = cm.array(numbers, context)
+    mask = a == 0
+    numbers = rng.standard_normal(mask.sum()).astype(np.float32)
+    a[mask] = numbers
+    x[mask] = cm.array(numbers, context)
     assert_as_numpy(x, a)
     part, own = x[3:9], a[3:9]
     part[part > 0.25], own[own > 0.25] = -1, -1

@@ -27,8 +27,8 @@ def test_every_ufunc(name: str, context: cm.Context, rng: np.random.Generator) -
     for dtype in kinds:
         operands = []
         for _ in range(ufunc.nin):
-            drawn = rng.uniform(low, high, (4, 5)).astype(dtype) if dtype.kind == "f" else drawn_values(rng, dtype, (4, 5))
-            operands.append(np.asarray(drawn))
+            values = rng.uniform(low, high, (4, 5)).astype(dtype) if dtype.kind == "f" else drawn_values(rng, dtype, (4, 5))
+            operands.append(np.asarray(values))
         if dtype.kind in "iu" and "power" in name:
             operands[1] = np.abs(operands[1]) % 5
         if dtype.kind in "iu" and name == "reciprocal":
@@ -38,29 +38,29 @@ def test_every_ufunc(name: str, context: cm.Context, rng: np.random.Generator) -
 
 def check(name: str, operands: list[Any], context: cm.Context) -> None:
     ufunc = getattr(np, name)
-    told = (name, [np.asarray(v).dtype for v in operands])
-    expected, refused = outcome(lambda: ufunc(*operands))
-    got, error = outcome(lambda: ufunc(*(cm.array(v, context) for v in operands)))
-    if refused is not None:
-        assert error is not None and issubclass(error, cm.ClMapReduceError), (told, error)
+    label = (name, [np.asarray(v).dtype for v in operands])
+    expected, refusal = outcome(lambda: ufunc(*operands))
+    result, error = outcome(lambda: ufunc(*(cm.array(v, context) for v in operands)))
+    if refusal is not None:
+        assert error is not None and issubclass(error, cm.ClMapReduceError), (label, error)
         return
     dtypes = {np.asarray(part).dtype for part in (expected if isinstance(expected, tuple) else (expected,))}
     if error is not None:  # what half and complex numbers lack here
         halves = np.dtype("f2") in dtypes or "float16" in str(ufunc.resolve_dtypes((*[v.dtype for v in operands], *(None,) * ufunc.nout)))
-        assert issubclass(error, cm.DTypeError) and (halves or any(v.dtype.kind == "c" for v in operands)), (told, error)
+        assert issubclass(error, cm.DTypeError) and (halves or any(v.dtype.kind == "c" for v in operands)), (label, error)
         return
     units = 0 if name in EXACT else UNITS.get(name, 24)
-    for mine, numpys in zip(*((part if isinstance(part, tuple) else (part,)) for part in (got, expected)), strict=True):
+    for mine, numpys in zip(*((part if isinstance(part, tuple) else (part,)) for part in (result, expected)), strict=True):
         near_zero = name in ("sin", "cos", "tan", "logaddexp", "logaddexp2", "expm1", "log", "log2", "log10")
         if near_zero and np.asarray(numpys).dtype.kind in "fc":
             # Of 1, or of the value where that is greater: NumPy rounds float16 in other places; float32's exponential
             # may be off by 2e-6 (docs/extend.md), and another rounding follows; float64's functions by a few units.
             part = np.asarray(numpys).real.dtype.itemsize
             error = {2: 2.0**-10, 4: 3e-6}.get(part, 2.0**-48)
-            np.testing.assert_allclose(mine.to_numpy(), numpys, rtol=error, atol=error, err_msg=str(told))
-            assert mine.dtype == numpys.dtype, told
+            np.testing.assert_allclose(mine.to_numpy(), numpys, rtol=error, atol=error, err_msg=str(label))
+            assert mine.dtype == numpys.dtype, label
         else:
-            assert_as_numpy(mine, numpys, units if numpys.dtype.kind != "c" else 64, told)
+            assert_as_numpy(mine, numpys, units if numpys.dtype.kind != "c" else 64, label)
 
 
 def test_special_values(context: cm.Context) -> None:
@@ -110,9 +110,9 @@ def test_methods_of_ufuncs(context: cm.Context, rng: np.random.Generator) -> Non
 def test_what_is_not_offered(name: str, context: cm.Context) -> None:
     ufunc = getattr(np, name)
     x = cm.array(np.ones(3, np.int64 if name == "gcd" else np.float32), context)
-    with pytest.raises(TypeError, match="to_numpy") as raised:
+    with pytest.raises(TypeError, match="to_numpy") as error:
         ufunc(*(x,) * ufunc.nin)
-    assert isinstance(raised.value, cm.ClMapReduceError) and name in str(raised.value)
+    assert isinstance(error.value, cm.ClMapReduceError) and name in str(error.value)
 
 
 def test_nothing_goes_through_the_host(context: cm.Context, monkeypatch: pytest.MonkeyPatch) -> None:

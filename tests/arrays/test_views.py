@@ -1,4 +1,4 @@
-"""Parts of memory go wherever an array goes: into calls of every kind, and as `out`."""
+"""Parts of arrays are arguments like arrays: of calls of every kind, and as `out`."""
 
 from __future__ import annotations
 
@@ -37,20 +37,20 @@ def test_primitives_read_parts(length: int, dtype: str, context: cm.Context, mod
     assert int(cm.Reduce("argmax")(x, mode=mode)) == int(a.argmax())
     assert_same(cm.Scan("sum")(x, mode=mode).to_numpy(), np.cumsum(a, dtype=dtype if dtype == "f4" else "i8"))
     assert float(LINE(x, mode=mode)) == (2 * a.astype(dtype)).astype("f8" if dtype == "f4" else "i8").sum()
-    kept = cm.Partials("sum")(x, mode=mode)
-    assert kept.prefix(length) == total
+    partials = cm.Partials("sum")(x, mode=mode)
+    assert partials.prefix(length) == total
 
 
 def test_batches_of_parts(context: cm.Context, mode: str, rng: np.random.Generator) -> None:
     for rows, length in ((1, 1), (3, 5), (40, 33), (700, 3), (5, 3000)):
         a, x = halves(rng, context, rows * length)
         a, x = a.reshape(rows, length), x.reshape(rows, length)
-        centred = cm.fuse(lambda v: v - cm.Reduce("minimum")(v), batch=True)
-        assert_as_numpy(centred(x, mode=mode), a - a.min(1, keepdims=True), case=(rows, length))
-        scaled = cm.fuse(lambda v, w, s: (v * w + s) * 2, batch=True)
+        from_minimum = cm.fuse(lambda v: v - cm.Reduce("minimum")(v), batch=True)
+        assert_as_numpy(from_minimum(x, mode=mode), a - a.min(1, keepdims=True), case=(rows, length))
+        pipeline = cm.fuse(lambda v, w, s: (v * w + s) * 2, batch=True)
         line, each = x[rows // 2], x.reshape(-1)[1 : rows + 1].reshape(rows, 1) if rows * length > rows else x[:, :1]
         expected = (a * a[rows // 2] + each.to_numpy()) * 2
-        assert_as_numpy(scaled(x, line, each, mode=mode), expected, case=(rows, length))
+        assert_as_numpy(pipeline(x, line, each, mode=mode), expected, case=(rows, length))
 
 
 def test_parts_as_out(context: cm.Context, mode: str, rng: np.random.Generator) -> None:
@@ -73,13 +73,13 @@ def test_parts_as_out(context: cm.Context, mode: str, rng: np.random.Generator) 
 
 def test_compiled_calls_on_parts(context: cm.Context, mode: str, rng: np.random.Generator) -> None:
     a, x = halves(rng, context)
-    compiled = LINE.compile([(PRIME,)], "i4", mode=mode, context=context)
-    assert int(compiled(x)) == 2 * a.sum()
+    call = LINE.compile([(PRIME,)], "i4", mode=mode, context=context)
+    assert int(call(x)) == 2 * a.sum()
     target = cm.array(np.zeros(3, np.int64), context)
-    compiled(x, out=target[1])
+    call(x, out=target[1])
     assert target.tolist() == [0, 2 * a.sum(), 0]
     x[0] = 100  # the copy that the last call read is old now
-    assert int(compiled(x)) == 2 * (a.sum() - a[0] + 100)
+    assert int(call(x)) == 2 * (a.sum() - a[0] + 100)
 
 
 def test_segments_and_pairs_read_parts(context: cm.Context, mode: str, rng: np.random.Generator) -> None:
@@ -108,11 +108,11 @@ def test_parts_outlive_their_base(context: cm.Context) -> None:
     inner = part[3:]
     del part
     gc.collect()
-    taken = [cm.array(np.full(100, -1), context) for _ in range(4)]  # memory that was given back
+    others = [cm.array(np.full(100, -1), context) for _ in range(4)]  # memory that was given back
     assert inner.tolist() == list(range(13, 20))
     assert copy.copy(inner).tolist() == list(range(13, 20))
     assert copy.copy(inner).memory is not inner.memory
-    del taken
+    del others
 
 
 def test_parts_seen_as_other_dtypes(context: cm.Context) -> None:

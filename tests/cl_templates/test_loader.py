@@ -39,34 +39,34 @@ def test_every_kernel_template_is_listed() -> None:
     files = {path.relative_to(TEMPLATES).as_posix().removesuffix(".cl.mako") for path in paths}
     assert set(template_names()) == files
     plans = [plan for mode in MODES for _, plan in every_plan(INTEL, mode)]
-    planned = {stage.spec.template for plan in plans for stage in plan.stages}
-    assert planned == files, "these tests see every kernel"
+    names = {stage.spec.template for plan in plans for stage in plan.stages}
+    assert names == files, "these tests see every kernel"
 
 
 def stages_by_template(facts: str, mode: ComputeMode) -> dict[str, Stage]:
     """One stage of every kernel template, the richest: the longest text."""
-    found: dict[str, tuple[int, Stage]] = {}
+    stages: dict[str, tuple[int, Stage]] = {}
     for _, stage, source in every_stage(facts, mode):
-        if len(source) > found.get(stage.spec.template, (0, None))[0]:
-            found[stage.spec.template] = len(source), stage
-    return {name: stage for name, (_, stage) in found.items()}
+        if len(source) > stages.get(stage.spec.template, (0, None))[0]:
+            stages[stage.spec.template] = len(source), stage
+    return {name: stage for name, (_, stage) in stages.items()}
 
 
 @cache
 def every_stage(facts: str, mode: ComputeMode) -> list[tuple[str, Stage, str]]:
     """(name, stage, text) of all plans for a device; the text of a spec is made once for all tests."""
     texts: dict[KernelSpec, str] = {}
-    found = []
+    stages = []
     for name, plan in every_plan(FACTS[facts], mode):
         for stage in plan.stages:
             if stage.spec not in texts:
                 texts[stage.spec] = source_of(stage)
-            found.append((f"{name}, {stage.spec.kernel}", stage, texts[stage.spec]))
-    return found
+            stages.append((f"{name}, {stage.spec.kernel}", stage, texts[stage.spec]))
+    return stages
 
 
-def test_a_missing_name_is_told_with_its_template() -> None:
-    """Any three names of each, and three that every kernel reads. A branch that is not taken may leave a name unread."""
+def test_the_error_for_a_missing_name_shows_its_template() -> None:
+    """Any three names of each, and three that every kernel reads. A branch that does not run may leave a name unread."""
     stages = {**stages_by_template("nvidia", SEQUENTIAL), **stages_by_template("nvidia", PARALLEL)}
     always = {"name", "compute_mode", "vendor", "narrow", "cpu", "streaming", "halved"}
     for template, stage in stages.items():
@@ -82,15 +82,15 @@ def test_a_missing_name_is_told_with_its_template() -> None:
                 assert name not in always and text == render(template, context), (template, name)
 
 
-def test_a_missing_name_is_told_with_its_line() -> None:
+def test_the_error_for_a_missing_name_shows_its_line() -> None:
     context = dict(map_plan(PLAIN, 100, SEQUENTIAL, INTEL).stages[0].spec.context())
     del context["unroll"]
-    with pytest.raises(RenderError, match="'unroll' is not defined") as caught:
+    with pytest.raises(RenderError, match="'unroll' is not defined") as error:
         render("kernel/line/map", context)
-    found = re.match(r"cannot render kernel/line/map\.cl\.mako, line (\d+): (.*): NameError", str(caught.value))
-    assert found
+    match = re.match(r"cannot render kernel/line/map\.cl\.mako, line (\d+): (.*): NameError", str(error.value))
+    assert match
     lines = (TEMPLATES / "kernel" / "line" / "map.cl.mako").read_text(encoding="utf-8").splitlines()
-    assert lines[int(found[1]) - 1].strip() == found[2] and "unroll" in found[2]
+    assert lines[int(match[1]) - 1].strip() == match[2] and "unroll" in match[2]
 
 
 def test_an_unknown_template_vendor_or_mode_is_a_render_error() -> None:
@@ -113,9 +113,9 @@ def test_an_error_in_what_a_template_calls_keeps_its_words_and_its_cause() -> No
         raise ZeroDivisionError("no such luck")
 
     context = {**map_plan(PLAIN, 100, SEQUENTIAL, INTEL).stages[0].spec.context(), "store": fails}
-    with pytest.raises(RenderError, match=r"line 1\d .*ZeroDivisionError: no such luck") as caught:
+    with pytest.raises(RenderError, match=r"line 1\d .*ZeroDivisionError: no such luck") as error:
         render("kernel/line/map", context)
-    assert isinstance(caught.value.__cause__, ZeroDivisionError)
+    assert isinstance(error.value.__cause__, ZeroDivisionError)
 
 
 def test_rendering_is_the_same_from_many_threads() -> None:
@@ -131,21 +131,21 @@ def test_rendering_is_the_same_from_many_threads() -> None:
 @pytest.mark.parametrize("mode", MODES, ids=lambda mode: mode.value)
 @pytest.mark.parametrize("facts", FACTS)
 def test_kernels_keep_the_rules(facts: str, mode: ComputeMode) -> None:
-    seen = set()
+    texts = set()
     for name, stage, source in every_stage(facts, mode):
-        if (stage.spec, stage.group_size, len(stage.arguments)) not in seen:
-            seen.add((stage.spec, stage.group_size, len(stage.arguments)))
+        if (stage.spec, stage.group_size, len(stage.arguments)) not in texts:
+            texts.add((stage.spec, stage.group_size, len(stage.arguments)))
             assert_rules(name, stage, source, FACTS[facts], mode)
 
 
 @pytest.mark.parametrize("mode", MODES, ids=lambda mode: mode.value)
 def test_equal_specs_have_equal_texts(mode: ComputeMode) -> None:
-    """Kernels are found again by their specs: all that a text depends on must be among them."""
-    seen = set()
+    """Specs are the keys of kernels: everything that a text depends on must be part of them."""
+    texts = set()
     for name, stage, source in every_stage("nvidia", mode):
-        if stage.spec in seen:
+        if stage.spec in texts:
             assert source_of(stage) == source, name
-        seen.add(stage.spec)
+        texts.add(stage.spec)
 
 
 def test_the_rule_of_meeting_notices_what_it_must() -> None:

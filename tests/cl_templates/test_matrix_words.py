@@ -44,15 +44,15 @@ WORDS = {
 }  # fmt: skip
 
 
-def packed(numbers: np.ndarray, side: str) -> np.ndarray:
+def pack(numbers: np.ndarray, side: str) -> np.ndarray:
     """Operands (COUNT, lines, 16) of float16 as words where the instruction looks for them."""
     words = np.ascontiguousarray(numbers).view(np.uint32)  # (COUNT, lines, 8)
-    found = np.empty((len(numbers), words.shape[1] * 8), np.uint32)
+    result = np.empty((len(numbers), words.shape[1] * 8), np.uint32)
     for line in range(words.shape[1]):
         for k in range(8):
             rows = line % 8 * 16 + line // 8 + k % 4 * 4 + k // 4 * 2
-            found[:, rows if side == "rows" else line * 8 + k % 4 * 2 + k // 4] = words[:, line, k]
-    return found
+            result[:, rows if side == "rows" else line * 8 + k % 4 * 2 + k // 4] = words[:, line, k]
+    return result
 
 
 @pytest.mark.parametrize("kind", ["alike", "of all sizes", "cancelling"])
@@ -73,20 +73,20 @@ def test_sums_are_off_by_less_than_is_doubted(kind: str, context: cm.Context, rn
         rows[..., 15] *= np.float16(1 + 2**-9)
     vendors = ["nvidia", "portable"] if context.facts.matrix_units else ["portable"]
     words = [LOOKUP.get_template(f"vendor/{vendor}.cl.mako") for vendor in vendors]
-    said = [next(w for w in words if w.has_def(word)).get_def(word).render_unicode(T=T) for word, T in WORDS.items()]
-    source = SOURCE.format(helpers="\n".join(said))
+    texts = [next(w for w in words if w.has_def(word)).get_def(word).render_unicode(T=T) for word, T in WORDS.items()]
+    source = SOURCE.format(helpers="\n".join(texts))
     kernel = build(context.queue, source, ("-w",)).kernel("cmr_tried")
-    given = [packed(rows, "rows"), packed(columns, "columns"), begin, np.full((COUNT, 3, 16, 8), np.nan, "f4")]
-    arrays = [cm.array(array, context) for array in given]
+    inputs = [pack(rows, "rows"), pack(columns, "columns"), begin, np.full((COUNT, 3, 16, 8), np.nan, "f4")]
+    arrays = [cm.array(array, context) for array in inputs]
     buffers = tuple(array.buffer for array in arrays)
     JobGraph([KernelJob(kernel, COUNT, 32, buffers, buffers[:3], buffers[3:])]).submit(context.queue, ())
-    found = np.moveaxis(arrays[3].to_numpy().astype("f8"), 1, 0)
+    actual = np.moveaxis(arrays[3].to_numpy().astype("f8"), 1, 0)
     products = rows.astype("f8")[:, :, None] * columns.astype("f8")[:, None]
     sums, sizes = products.sum(-1), np.abs(products).sum(-1)
-    allowed = DOUBT / (8 if context.facts.matrix_units else 4)
-    for result, start in zip(found, (0.0, begin, begin), strict=True):
+    tolerance = DOUBT / (8 if context.facts.matrix_units else 4)
+    for result, start in zip(actual, (0.0, begin, begin), strict=True):
         off = np.abs(result - (sums + start))
-        assert np.all(off <= allowed * (sizes + np.abs(start))), np.max(off / (sizes + np.abs(start)))
+        assert np.all(off <= tolerance * (sizes + np.abs(start))), np.max(off / (sizes + np.abs(start)))
 
 
 SUMS = """#define INLINE static inline __attribute__((always_inline))
@@ -111,8 +111,8 @@ void cmr_tried(__global const uint *rows, __global const uint *numbers, __global
 
 @pytest.mark.parametrize("kind", ["alike", "of all sizes", "cancelling", "tiny", "huge", "not finite"])
 def test_sums_of_floats(kind: str, context: cm.Context, rng: np.random.Generator) -> None:
-    """Scalars of 16 rows and 8 columns times numbers of the columns, as exact as sums of floats whatever the exponents;
-    what is not finite leaves none of its sums finite.
+    """Scalars of 16 rows and 8 columns times numbers of the columns, as exact as sums of floats for all exponents;
+    a number that is not finite leaves none of its sums finite.
     """
     rows, numbers = rng.normal(size=(COUNT, 16, 8)), rng.normal(size=(COUNT, 8, 8))
     begin = rng.normal(size=(COUNT, 16, 8))
@@ -136,18 +136,18 @@ def test_sums_of_floats(kind: str, context: cm.Context, rng: np.random.Generator
     names |= {"matrix_sum": "float4", "matrix_rest": "float4"}
     vendors = ["nvidia", "portable"] if context.facts.matrix_units else ["portable"]
     words = [LOOKUP.get_template(f"vendor/{vendor}.cl.mako") for vendor in vendors]
-    said = [next(w for w in words if w.has_def(name)).get_def(name).render_unicode(T=T) for name, T in names.items()]
-    source = SUMS.format(helpers="\n".join(said), stride=int(rng.choice([8, 12, 68])))
+    texts = [next(w for w in words if w.has_def(name)).get_def(name).render_unicode(T=T) for name, T in names.items()]
+    source = SUMS.format(helpers="\n".join(texts), stride=int(rng.choice([8, 12, 68])))
     kernel = build(context.queue, source, ("-w",)).kernel("cmr_tried")
-    given = [rows.view("u4"), numbers.view("u4"), begin, np.full((COUNT, 16, 8), np.nan, "f4")]
-    arrays = [cm.array(array, context) for array in given]
+    inputs = [rows.view("u4"), numbers.view("u4"), begin, np.full((COUNT, 16, 8), np.nan, "f4")]
+    arrays = [cm.array(array, context) for array in inputs]
     buffers = tuple(array.buffer for array in arrays)
     JobGraph([KernelJob(kernel, COUNT, 32, buffers, buffers[:3], buffers[3:])]).submit(context.queue, ())
-    found = arrays[3].to_numpy().astype("f8")
-    assert not np.isfinite(found[spoilt]).any()
+    result = arrays[3].to_numpy().astype("f8")
+    assert not np.isfinite(result[spoilt]).any()
     with np.errstate(invalid="ignore"):
         products = rows.astype("f8")[..., None] * numbers.astype("f8")[:, None]
         sums, sizes = products.sum(2) + begin, np.abs(products).sum(2) + np.abs(begin)
-        off = np.abs(found - sums)
-    allowed = 2.0**-20 * (sizes + 2.0**-123) + 16 * underflow(context)  # numbers below 2^-126 may be 0
-    assert np.all(off[~spoilt] <= allowed[~spoilt]), np.max(off[~spoilt] / allowed[~spoilt])
+        off = np.abs(result - sums)
+    tolerance = 2.0**-20 * (sizes + 2.0**-123) + 16 * underflow(context)  # numbers below 2^-126 may be 0
+    assert np.all(off[~spoilt] <= tolerance[~spoilt]), np.max(off[~spoilt] / tolerance[~spoilt])

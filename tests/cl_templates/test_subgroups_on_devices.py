@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 import pytest
 from support.matrix_units import units_everywhere
-from support.named_reduce import COMBINATIONS, named
+from support.named_reduce import COMBINATIONS, reduce_by_name
 from support.oracles import PRIME, assert_near, assert_same, check_reduced, factors, scan_tolerance, values
-from support.random_segments import check_segments, shaped
+from support.random_segments import check_segments, offsets_in_shape
 from support.template_words import helper, rendering_of
 
 import clmapreduce as cm
@@ -39,10 +39,10 @@ def cut(request: pytest.FixtureRequest, context: cm.Context) -> Iterator[cm.Cont
     if not context.device.facts.sized_subgroups:
         pytest.skip("the device has no sub-groups whose width a kernel names")
     traits = with_subgroups(context.device.facts.traits, request.param)
-    made = cm.Context(context.device)
-    made.facts = replace(context.facts, vocabulary=traits.vocabulary, exchange_width=traits.exchange_width)
-    yield made
-    made.wait()
+    narrow = cm.Context(context.device)
+    narrow.facts = replace(context.facts, vocabulary=traits.vocabulary, exchange_width=traits.exchange_width)
+    yield narrow
+    narrow.wait()
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -75,15 +75,15 @@ void cmr_tried(__global {kind} *x, __global uint *at, __global {kind} *o0, __glo
         assert_same(down[d * GROUP + later], x[later + d])
         assert_same(up[d * GROUP + earlier], x[earlier - d])
     assert_same(first, x[i // width * width + at % width])
-    wanted = [sum(1 << k for k in range(width) if at[begin + k] % 3 == 0) for begin in i // width * width]
-    assert_same(votes, np.array(wanted, "u4"))
+    expected = [sum(1 << k for k in range(width) if at[begin + k] % 3 == 0) for begin in i // width * width]
+    assert_same(votes, np.array(expected, "u4"))
 
 
 @pytest.mark.parametrize(("name", "dtype"), COMBINATIONS)
 def test_reductions_of_every_operator(name: str, dtype: str, cut: cm.Context, rng: np.random.Generator) -> None:
     for length in SIZES:
         x = factors(rng, dtype, length) if name == "product" else values(rng, dtype, length)
-        check_reduced(name, x, named(name, x, cut, "parallel"), fp64=cut.facts.fp64)
+        check_reduced(name, x, reduce_by_name(name, x, cut, "parallel"), fp64=cut.facts.fp64)
 
 
 @pytest.mark.parametrize("dtype", ["f4", "f8", "i4", "u1", "c8", "c16"])
@@ -91,16 +91,16 @@ def test_sums_up_to_every_place(dtype: str, cut: cm.Context, rng: np.random.Gene
     for length in SIZES:
         x = values(rng, dtype, length)
         for exclusive in (False, True):
-            found = cm.Scan("sum", exclusive)(x, context=cut, mode="parallel")
+            result = cm.Scan("sum", exclusive)(x, context=cut, mode="parallel")
             if x.dtype.kind in "iu":
-                totals = np.cumsum(x, dtype=found.dtype)
-                assert_same(found, totals - x.astype(found.dtype) if exclusive else totals)
+                totals = np.cumsum(x, dtype=result.dtype)
+                assert_same(result, totals - x.astype(result.dtype) if exclusive else totals)
                 continue
             precise = x.astype("c16" if x.dtype.kind == "c" else "f8")
             totals, magnitudes = np.cumsum(precise), np.cumsum(np.abs(precise))
-            wanted = np.concatenate([[0], totals[:-1]]) if exclusive else totals
+            expected = np.concatenate([[0], totals[:-1]]) if exclusive else totals
             own = np.dtype(f"f{x.itemsize // 2}" if x.dtype.kind == "c" else dtype)
-            assert_near(found, wanted, 2 * scan_tolerance(own, np.abs(totals), magnitudes, length), length)
+            assert_near(result, expected, 2 * scan_tolerance(own, np.abs(totals), magnitudes, length), length)
 
 
 @pytest.mark.parametrize("name", ["minimum", "argmax", "all", "logsumexp", "affine"])
@@ -128,9 +128,9 @@ def test_scans_of_other_operators_keep_the_order(name: str, cut: cm.Context, rng
             y = np.zeros(length, dtype=[("a", "i8"), ("b", "i4")])
             y["a"], y["b"] = rng.choice([-1, 1], length), rng.integers(-9, 9, length)
             signs = np.cumprod(y["a"])
-            found = cm.Scan(affine)(y, **how)
-            assert_same(found["a"], signs)
-            assert_same(found["b"], (signs * np.cumsum(y["b"] * signs)).astype("i4"))  # signs are their own inverses
+            result = cm.Scan(affine)(y, **how)
+            assert_same(result["a"], signs)
+            assert_same(result["b"], (signs * np.cumsum(y["b"] * signs)).astype("i4"))  # signs are their own inverses
 
 
 @pytest.mark.parametrize("shape", ["ones", "around chunks", "0 to 40", "half empty", "a giant among empties", "blocks"])
@@ -138,9 +138,9 @@ def test_scans_of_other_operators_keep_the_order(name: str, cut: cm.Context, rng
 def test_segments_streamed_by_teams(
     name: str, shape: str, cut: cm.Context, rng: np.random.Generator, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    blocked = bool(rng.integers(2))
-    monkeypatch.setattr(Teams, "default", lambda _: TeamBox(most=4096, join_block=32, blocked=blocked, window=1 + blocked))
-    offsets = shaped(shape, rng)
+    in_blocks = bool(rng.integers(2))
+    monkeypatch.setattr(Teams, "default", lambda _: TeamBox(most=4096, join_block=32, blocked=in_blocks, window=1 + in_blocks))
+    offsets = offsets_in_shape(shape, rng)
     x = factors(rng, "i4", offsets[-1]) if name == "product" else values(rng, "f4", offsets[-1])
     check_segments(name, x, offsets, cm.segmented_reduce(x, offsets, name, context=cut, mode="parallel", empty=0))
 
@@ -157,11 +157,11 @@ def test_runs_of_keys(
         keys = (keys % 7).astype(dtype)
         starts = np.concatenate([[0], np.flatnonzero(keys[1:] != keys[:-1]) + 1])
         x = values(rng, "i4", keys.size)
-        found, sums = cm.reduce_by_key(keys, x, context=cut, mode="parallel")
-        assert_same(found, keys[starts])
+        run_keys, sums = cm.reduce_by_key(keys, x, context=cut, mode="parallel")
+        assert_same(run_keys, keys[starts])
         assert_same(sums, np.add.reduceat(x.astype("i8"), starts))
-        kept, counts, begins = cm.run_lengths(keys, context=cut, mode="parallel")
-        assert_same(kept, keys[starts])
+        lengths_keys, counts, begins = cm.run_lengths(keys, context=cut, mode="parallel")
+        assert_same(lengths_keys, keys[starts])
         assert_same(counts, np.diff(np.append(starts, keys.size)))
         assert_same(begins, starts)
 
@@ -173,14 +173,14 @@ def test_pairs_of_few_rows_are_merged(rows: int, cut: cm.Context, rng: np.random
     terms = np.exp(-squares)
     rounding = 2.0**-53 * (len(y) + 20 * squares.max())  # a chain of all terms, and what their exponents are off by
     sums, log = terms.sum(1, keepdims=True), np.log(terms.sum(1, keepdims=True))
-    for op, text, wanted, allowed in (
+    for op, text, expected, tolerance in (
         ("Sum", "Exp(-SqDist(x, y)) * b", terms @ b, rounding * (terms @ np.abs(b))),
         ("ArgMin", "SqDist(x, y)", squares.argmin(1)[:, None], np.zeros_like(sums)),
         ("LogSumExp", "-SqDist(x, y)", log, rounding + 2.0**-50 * np.abs(log)),
     ):  # fmt: skip
         inputs = ["x=Vi(3)", "y=Vj(3)", "b=Vj(1)"][: 3 if "b" in text else 2]
-        found = cm.Genred(text, inputs, op, axis=1)(*(x, y, b)[: len(inputs)], context=cut, mode="parallel")
-        assert_near(found, wanted, allowed, op)
+        result = cm.Genred(text, inputs, op, axis=1)(*(x, y, b)[: len(inputs)], context=cut, mode="parallel")
+        assert_near(result, expected, tolerance, op)
 
 
 @pytest.mark.parametrize(("op", "dim"), [("ArgMin", 3), ("ArgKMin", 3), ("ArgKMin", 50), ("Sum", 3)])
@@ -194,13 +194,13 @@ def test_pairs_with_matrix_units(
     text = "SqDist(x, y)" if op != "Sum" else "Exp(-SqDist(x, y))"
     options = {"opt_arg": 4} if op == "ArgKMin" else {}
     reduction = cm.Genred(text, [f"x=Vi({dim})", f"y=Vj({dim})"], op, axis=1, **options)
-    found = reduction(x, y, context=cut, mode="parallel")
+    result = reduction(x, y, context=cut, mode="parallel")
     assert boxes
     if op == "Sum":  # terms are off by 3e-6 of themselves at most, and a sum has chains of at most 200 additions
-        np.testing.assert_allclose(found, np.exp(-squares).sum(1, keepdims=True), rtol=3e-6 + 200 * 2.0**-24)
+        np.testing.assert_allclose(result, np.exp(-squares).sum(1, keepdims=True), rtol=3e-6 + 200 * 2.0**-24)
         return
-    best = np.sort(squares, 1)[:, : found.shape[1]]  # a column that is chosen is no further, by float32 distances
-    assert_near(np.take_along_axis(squares, found.astype("i8"), 1), best, 2 * (dim + 3) * 2.0**-24 * best)
+    best = np.sort(squares, 1)[:, : result.shape[1]]  # a column that is chosen is no further, by float32 distances
+    assert_near(np.take_along_axis(squares, result.astype("i8"), 1), best, 2 * (dim + 3) * 2.0**-24 * best)
 
 
 def test_pipelines_in_one_group_and_in_several(cut: cm.Context, rng: np.random.Generator) -> None:

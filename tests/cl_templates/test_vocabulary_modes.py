@@ -17,7 +17,7 @@ from clmapreduce.schemes.common.local_arrays import accumulators
 
 SUM = OperatorText(NAMED["sum"].bind(np.dtype("f4"), "fast", False), True)
 TILE = {"tile": LocalArray("tile", "float", 8)}
-COMPENSATED = OperatorText(NAMED["sum"].bind(np.dtype("f4"), "compensated", False), True)
+KAHAN = OperatorText(NAMED["sum"].bind(np.dtype("f4"), "compensated", False), True)
 
 
 def test_both_domains_define_the_same_words() -> None:
@@ -54,8 +54,8 @@ def test_sequential_words_hold_no_barrier_and_no_local_memory() -> None:
 
 def test_local_arrays_are_declared_from_data() -> None:
     """One word declares them all, from the arrays of the kernel's spec."""
-    declared = re.compile(r"__local\s+[\w${}.]+\s+[\w${}.]+\[")
-    files = {path.name for path in TEMPLATES.rglob("*.mako") if declared.search(path.read_text(encoding="utf-8"))}
+    declaration = re.compile(r"__local\s+[\w${}.]+\s+[\w${}.]+\[")
+    files = {path.name for path in TEMPLATES.rglob("*.mako") if declaration.search(path.read_text(encoding="utf-8"))}
     assert files == {"par.cl.mako"}
 
 
@@ -70,8 +70,8 @@ def test_one_item_needs_no_scratch_no_tree_and_no_waiting() -> None:
 
 def test_a_groups_arrays_are_local_one_per_part() -> None:
     assert rendering_of("mode/par", "local_array", "tile", local_arrays=TILE).strip() == "__local float tile[8];"
-    arrays = {array.name: array for array in accumulators(COMPENSATED.bound, 64)}
-    scratch = rendering_of("mode/par", "group_scratch", COMPENSATED, local_arrays=arrays)
+    arrays = {array.name: array for array in accumulators(KAHAN.bound, 64)}
+    scratch = rendering_of("mode/par", "group_scratch", KAHAN, local_arrays=arrays)
     assert re.findall(r"__local float (\w+)\[64\];", scratch) == ["scratch_total", "scratch_error"]
 
 
@@ -96,10 +96,10 @@ def test_spans_of_items_are_a_cut_of_the_groups_stretch(length: int, block: int)
     for item in range(block):
         names: dict[str, Any] = {"min": min}
         for line in lines:
-            found = re.fullmatch(r"const idx (\w+) = (.*);", line.strip())
-            assert found
-            c = found[2].replace("(idx)get_local_id(0)", str(item)).replace("(idx)(", "(").replace("/", "//")
-            names[found[1]] = eval(c, {"__builtins__": {}}, names)
+            match = re.fullmatch(r"const idx (\w+) = (.*);", line.strip())
+            assert match
+            c = match[2].replace("(idx)get_local_id(0)", str(item)).replace("(idx)(", "(").replace("/", "//")
+            names[match[1]] = eval(c, {"__builtins__": {}}, names)
         assert names["first"] == min(end, 10 + length)
         end = names["last"]
     assert end == 10 + length

@@ -14,11 +14,11 @@ from hostsched import JobGraph, KernelJob, build
 
 
 def test_lanes_move_up_and_the_identity_moves_in(context: cm.Context) -> None:
-    """Inclusive and exclusive scans of every lane count, whatever the shuffles are spelled with."""
+    """Inclusive and exclusive scans of every lane count, with every kind of shuffle."""
     data = np.arange(1, 200, dtype=np.float32)
     for exclusive in (False, True):
-        made = cm.Scan("sum", exclusive)(data, context=context)
-        np.testing.assert_array_equal(made, np.cumsum(data) - (data if exclusive else 0))
+        result = cm.Scan("sum", exclusive)(data, context=context)
+        np.testing.assert_array_equal(result, np.cumsum(data) - (data if exclusive else 0))
 
 
 @pytest.mark.parametrize(("code", "lowest", "clamp"), [("f4", -87.0, 2.0**-126), ("f8", -708.0, 2.0**-1022)])
@@ -27,19 +27,19 @@ def test_the_fast_exponential_is_within_its_promise(
 ) -> None:
     """A few ulp plus the rounding of x · log2(e); what lies far below stays tiny; NaN stays NaN."""
     x = np.concatenate([np.linspace(lowest, 0, 10_007), -np.logspace(-20, 0, 500)]).astype(code)
-    made = cm.Map(lambda x: exp_scaled(x))(x, context=context, mode=mode)
+    result = cm.Map(lambda x: exp_scaled(x))(x, context=context, mode=mode)
     eps = np.finfo(code).eps
-    error = np.abs(made / np.exp(x.astype(np.longdouble)) - 1).astype(np.float64)
+    error = np.abs(result / np.exp(x.astype(np.longdouble)) - 1).astype(np.float64)
     assert (error <= (3.5 + 0.65 * np.abs(x)) * eps).all()
     ends = cm.Map(lambda x: exp_scaled(x))(np.array([0, -1e30, -np.inf, np.nan] * 9, code), context=context, mode=mode)
     for zero, far, lowest_, nan in ends.reshape(-1, 4):
         assert zero == 1 and 0 <= far <= clamp and 0 <= lowest_ <= clamp and np.isnan(nan)
 
 
-def computed(
-    context: Context, given: np.ndarray, results: list[tuple[str, np.ndarray]], functions: list[tuple[str, str]]
+def outputs_of(
+    context: Context, data: np.ndarray, results: list[tuple[str, np.ndarray]], functions: list[tuple[str, str]]
 ) -> list[np.ndarray]:
-    """What a kernel of one work-item writes. results: per output the C of its element number k of `given`, and an array
+    """What a kernel of one work-item writes. results: per output the C of its element number k of `data`, and an array
     of its dtype and length. functions: the helpers it calls, with their types.
     """
     vendor = context.facts.vocabulary
@@ -48,7 +48,7 @@ def computed(
         helper(vendor, name, kind) for name, kind in functions
     ]
     names = {"f": "float", "i": "int", "d": "double", "l": "long", "h": "short", "b": "char", "q": "long"}
-    kinds = [names[array.dtype.char] for array in (given, *(like for _, like in results))]
+    kinds = [names[array.dtype.char] for array in (data, *(like for _, like in results))]
     heads = ", ".join(
         f"__global {kind} *{name}" for kind, name in zip(kinds, ["x", *(f"o{k}" for k in range(len(results)))], strict=True)
     )
@@ -61,7 +61,7 @@ def computed(
 {"".join(helpers)}
 __kernel void cmr_tried({heads}) {{ {" ".join(loops)} }}"""
     kernel = build(context.queue, source, ("-cl-mad-enable", "-w")).kernel("cmr_tried")
-    arrays = [cm.array(given, context), *(cm.array(like, context) for _, like in results)]
+    arrays = [cm.array(data, context), *(cm.array(like, context) for _, like in results)]
     buffers = tuple(array.buffer for array in arrays)
     JobGraph([KernelJob(kernel, 1, 1, buffers, buffers[:1], buffers[1:])]).submit(context.queue, ())
     return [array.to_numpy() for array in arrays[1:]]
@@ -101,13 +101,13 @@ def test_the_fast_power_of_two_is_within_its_promise(context: cm.Context, code: 
         results.append((f"if (k < {len(x) // lanes}) {{ {store} }}", np.full(len(x), -1, dtype)))
     kinds = [("exp2_fast", of_kind(scalar, lanes)) for lanes in LANES[code]]
     with np.errstate(all="ignore"):
-        wanted = np.exp2(x.astype(np.longdouble))
+        expected = np.exp2(x.astype(np.longdouble))
     normal = (x >= lowest) & (x < highest)
-    for lanes, got in zip(LANES[code], computed(context, x, results, kinds), strict=True):
-        error = np.abs(got[normal] - wanted[normal]) / np.spacing(wanted[normal].astype(dtype))
+    for lanes, result in zip(LANES[code], outputs_of(context, x, results, kinds), strict=True):
+        error = np.abs(result[normal] - expected[normal]) / np.spacing(expected[normal].astype(dtype))
         assert error.max() <= ulps, (lanes, error.max(), x[normal][error.argmax()])
-        assert (got[x == 0] == 1).all() and np.isnan(got[np.isnan(x)]).all() and not np.isnan(got[~np.isnan(x)]).any()
-        assert (got[x >= highest] == np.inf).all() and (got[x < lowest - 20] == 0).all(), lanes
+        assert (result[x == 0] == 1).all() and np.isnan(result[np.isnan(x)]).all() and not np.isnan(result[~np.isnan(x)]).any()
+        assert (result[x >= highest] == np.inf).all() and (result[x < lowest - 20] == 0).all(), lanes
 
 
 def test_every_bfloat16_and_the_nearest_one_to_a_float(context: cm.Context) -> None:
@@ -117,12 +117,12 @@ def test_every_bfloat16_and_the_nearest_one_to_a_float(context: cm.Context) -> N
     texts = ("o0[k] = cmr_bfloat_bits_float(as_float(x[k]));", "o1[k] = cmr_bfloat_value_float((ushort)(x[k] >> 16));")
     results = [(texts[0], np.zeros(len(bits), "i4")), (texts[1], np.zeros(len(bits), "f4"))]
     functions = [("bfloat_bits", "float"), ("bfloat_value", "float")]
-    nearest, values = computed(context, bits.view("i4"), results, functions)
-    given = bits.view("f4")
+    nearest, values = outputs_of(context, bits.view("i4"), results, functions)
+    data = bits.view("f4")
     with np.errstate(invalid="ignore"):
-        wanted = given.astype("bfloat16")
-    numbers = ~np.isnan(given)
-    np.testing.assert_array_equal(nearest[numbers], wanted.view("u2")[numbers])
+        expected = data.astype("bfloat16")
+    numbers = ~np.isnan(data)
+    np.testing.assert_array_equal(nearest[numbers], expected.view("u2")[numbers])
     assert np.isnan(nearest[~numbers].astype("u2").view("bfloat16")).all()
     np.testing.assert_array_equal(values.view("u4")[numbers], (bits & 0xFFFF0000)[numbers])
     assert np.isnan(values[(bits & 0x7F800000 == 0x7F800000) & (bits & 0x7F0000 != 0)]).all()
@@ -132,26 +132,26 @@ def test_flags_are_lanes_as_bits(context: cm.Context, rng: np.random.Generator) 
     set_ = rng.integers(0, 2, (500, 16))
     for lanes in (4, 8, 16):
         text = f"o0[k] = (int)cmr_flags_int{lanes}({load('int', lanes, 'x')});"
-        found = computed(context, -set_.ravel().astype("i4"), [(text, np.zeros(8000 // lanes, "i4"))], [("flags", f"int{lanes}")])
-        np.testing.assert_array_equal(found[0], set_.reshape(-1, lanes) @ (1 << np.arange(lanes)))
+        result = outputs_of(context, -set_.ravel().astype("i4"), [(text, np.zeros(8000 // lanes, "i4"))], [("flags", f"int{lanes}")])
+        np.testing.assert_array_equal(result[0], set_.reshape(-1, lanes) @ (1 << np.arange(lanes)))
 
 
 def test_the_better_of_two_passes_over_a_nan_that_comes_first(context: cm.Context, rng: np.random.Generator) -> None:
     a = rng.integers(-3, 4, 64).astype("f4")
     a[::7], a[1::9], a[2::11] = np.nan, np.inf, -np.inf
     b = np.where(np.isnan(a[::-1]), 2, a[::-1])
-    given, count = np.concatenate([a, b]).astype("f4"), len(a)
-    results, kinds, wanted = [], [], []
+    data, count = np.concatenate([a, b]).astype("f4"), len(a)
+    results, kinds, expected = [], [], []
     for name, pick in (("lesser", np.fmin), ("greater_one", np.fmax)):
         for lanes in (1, 4, 16):
             kind = of_kind("float", lanes)
-            first, second, made = (load("float", lanes, at) for at in ("x", f"(x + {count})", f"o{len(results)}"))
-            text = f"{made} = cmr_{name}_{kind}({first}, {second});"
+            first, second, result = (load("float", lanes, at) for at in ("x", f"(x + {count})", f"o{len(results)}"))
+            text = f"{result} = cmr_{name}_{kind}({first}, {second});"
             results.append((f"if (k < {count // lanes}) {{ {text} }}", np.zeros(count, "f4")))
             kinds.append((name, kind))
-            wanted.append(pick(a, b))
-    for kind, made, right in zip(kinds, computed(context, given, results, kinds), wanted, strict=True):
-        np.testing.assert_array_equal(made, right, str(kind))
+            expected.append(pick(a, b))
+    for kind, result, exact in zip(kinds, outputs_of(context, data, results, kinds), expected, strict=True):
+        np.testing.assert_array_equal(result, exact, str(kind))
 
 
 @pytest.mark.parametrize("code", ["i1", "i2", "i4", "i8"])
@@ -161,8 +161,8 @@ def test_any_asks_every_lane_of_a_mask(context: cm.Context, code: str) -> None:
     for lanes in (2, 4, 8, 16):
         masks = np.concatenate([np.zeros((1, lanes)), -np.eye(lanes), -np.ones((1, lanes))]).astype(code)
         text = f"o0[k] = cmr_any_{scalar}{lanes}({load(scalar, lanes, 'x')});"
-        (found,) = computed(context, masks.ravel(), [(text, np.full(len(masks), 7, "i4"))], [("any", f"{scalar}{lanes}")])
-        assert found.tolist() == [0] + [1] * (lanes + 1), lanes
+        (result,) = outputs_of(context, masks.ravel(), [(text, np.full(len(masks), 7, "i4"))], [("any", f"{scalar}{lanes}")])
+        assert result.tolist() == [0] + [1] * (lanes + 1), lanes
 
 
 @pytest.mark.parametrize("code", LANES)
@@ -173,14 +173,14 @@ def test_a_difference_is_of_what_was_rounded(context: cm.Context, code: str, rng
         pytest.skip("no float64 here")
     dtype, count, wide = np.dtype(code), 1024, LANES[code][-1]
     x, y = (rng.normal(size=count).astype(dtype) * dtype.type(1e6) for _ in "xy")
-    given, results = np.concatenate([x, y, x * y]), []
+    data, results = np.concatenate([x, y, x * y]), []
     for lanes in (1, wide):
         a, b, c = (load(scalar, lanes, f"(x + {at})") for at in (0, count, 2 * count))
         text = f"{load(scalar, lanes, f'o{len(results)}')} = cmr_difference_{of_kind(scalar, lanes)}({a} * {b}, {c});"
         results.append((f"if (k < {count // lanes}) {{ {text} }}", np.full(count, 7, dtype)))
     kinds = [("difference", scalar), ("difference", of_kind(scalar, wide))]
-    for made in computed(context, given, results, kinds):
-        np.testing.assert_array_equal(made, 0)
+    for result in outputs_of(context, data, results, kinds):
+        np.testing.assert_array_equal(result, 0)
 
 
 @pytest.mark.parametrize("code", LANES)
@@ -194,7 +194,7 @@ def test_fast_quotients_and_roots_are_within_their_promise(
     dtype, count, wide = np.dtype(code), 4096, LANES[code][-1]
     a, b = (rng.choice([-1, 1], count) * 2.0 ** rng.uniform(-60, 60, count) for _ in "ab")
     a[:8], b[:8] = [1, -1, 0, np.inf, np.nan, 5, -np.inf, 0], [0, 0, 3, 2, 1, np.inf, np.inf, 0]
-    given = np.concatenate([a, b]).astype(dtype)
+    data = np.concatenate([a, b]).astype(dtype)
     results = []
     for lanes in (1, wide):
         first, second, quotient = (load(scalar, lanes, at) for at in ("x", f"(x + {count})", f"o{len(results)}"))
@@ -204,11 +204,11 @@ def test_fast_quotients_and_roots_are_within_their_promise(
     below = [2**n for n in range(1, wide.bit_length() - 1)][::-1]  # wide roots are made of narrower ones
     kinds = [("divide_fast", scalar), ("divide_fast", of_kind(scalar, wide)), ("sqrt_fast", scalar)]
     kinds += [("sqrt_fast", of_kind(scalar, n)) for n in [*below[::-1], wide]]
-    x, y = (part.astype(np.longdouble) for part in (given[:count], given[count:]))
+    x, y = (part.astype(np.longdouble) for part in (data[:count], data[count:]))
     with np.errstate(all="ignore"):
-        wanted = [x / y, np.sqrt(x)] * 2
-    for made, right, ulps in zip(computed(context, given, results, kinds), wanted, [2, 1] * 2, strict=True):
-        finite = np.isfinite(right)
-        np.testing.assert_array_equal(made[~finite], right[~finite])
-        error = np.abs(made[finite] - right[finite]) / np.spacing(np.abs(right[finite]).astype(dtype))
+        expected = [x / y, np.sqrt(x)] * 2
+    for result, exact, ulps in zip(outputs_of(context, data, results, kinds), expected, [2, 1] * 2, strict=True):
+        finite = np.isfinite(exact)
+        np.testing.assert_array_equal(result[~finite], exact[~finite])
+        error = np.abs(result[finite] - exact[finite]) / np.spacing(np.abs(exact[finite]).astype(dtype))
         assert error.max() <= ulps

@@ -77,7 +77,7 @@ def test_every_helper_is_tried() -> None:
 
 @pytest.mark.parametrize("vendor", VENDORS)
 @pytest.mark.parametrize("function", TYPES)
-def test_a_helper_defines_the_function_it_is_asked_for(vendor: str, function: str) -> None:
+def test_a_helper_defines_its_function(vendor: str, function: str) -> None:
     if function not in signatures(f"vendor/{vendor}"):
         vendor = "portable"
     for kind in TYPES[function].split():

@@ -1,4 +1,4 @@
-"""cm.cluster: cells, order, ranges and centroids as they are found point by point."""
+"""cm.cluster: cells, order, ranges and centroids agree with loops over points."""
 
 from __future__ import annotations
 
@@ -89,18 +89,18 @@ def test_ranges_count_labels_in_any_order(rng: np.random.Generator) -> None:
 
 
 @pytest.mark.parametrize("dtype", ["f4", "f8", "i4"])
-@pytest.mark.parametrize("weighted", [False, True])
-@pytest.mark.parametrize("ordered", [False, True])
-def test_centroids_are_means(ordered: bool, weighted: bool, dtype: str, rng: np.random.Generator) -> None:
+@pytest.mark.parametrize("with_weights", [False, True])
+@pytest.mark.parametrize("in_order", [False, True])
+def test_centroids_are_means(in_order: bool, with_weights: bool, dtype: str, rng: np.random.Generator) -> None:
     """Of labels in any order, or sorted, one of them without points: its range is empty, its centroid NaN, its weight
     0.
     """
     lab = rng.choice([0, 1, 3, 4], 500)
     lab[:4] = [0, 1, 3, 4]
-    if ordered:
+    if in_order:
         lab.sort()
     x = (rng.normal(size=(500, 3)) * 100).astype(dtype)
-    weights = rng.random(500).astype("f4") if weighted else None
+    weights = rng.random(500).astype("f4") if with_weights else None
     totals = np.array([(np.ones(500) if weights is None else weights)[lab == c].sum(dtype=float) for c in range(5)])
     means = np.full((5, 3), np.nan)
     for c in (0, 1, 3, 4):
@@ -113,8 +113,8 @@ def test_centroids_are_means(ordered: bool, weighted: bool, dtype: str, rng: np.
     assert (ranges == C.cluster_ranges(lab)).all() and ranges[2, 0] == ranges[2, 1]
     assert np.array_equal(C.cluster_centroids(x, lab, weights=weights), centroids, equal_nan=True)
     if weights is not None:
-        given = C.cluster_centroids(x, lab, weights=weights[:, None], weights_c=2 * sums[:, None])
-        np.testing.assert_allclose(given, means / 2, atol=tolerance)
+        both_weights = C.cluster_centroids(x, lab, weights=weights[:, None], weights_c=2 * sums[:, None])
+        np.testing.assert_allclose(both_weights, means / 2, atol=tolerance)
     assert np.isnan(C.cluster_centroids(x, lab, 7, weights)[5:]).all()
 
 
@@ -157,6 +157,6 @@ def test_device_arrays_give_device_arrays(context: cm.Context, rng: np.random.Ge
         assert isinstance(centroids, cm.DeviceArray) and centroids.dtype == np.float32
         np.testing.assert_allclose(centroids.to_numpy(), expected[1], atol=1e-5)
         assert (ranges == expected[0]).all() and (sums == expected[2]).all()
-    mixed = C.cluster_centroids(points, labels[::-1])
-    np.testing.assert_allclose(mixed.to_numpy(), C.cluster_centroids(x, labels[::-1]), atol=1e-5)
+    in_other_order = C.cluster_centroids(points, labels[::-1])
+    np.testing.assert_allclose(in_other_order.to_numpy(), C.cluster_centroids(x, labels[::-1]), atol=1e-5)
     assert np.isnan(C.cluster_centroids(points, lab, labels.max() + 2).to_numpy()[-1]).all()

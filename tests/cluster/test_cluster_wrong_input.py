@@ -57,28 +57,28 @@ def test_the_first_offending_entry_is_named(call: Callable[[], Any], error: type
         call()
 
 
-def masked(values: Any) -> Any:
+def mask_first(values: Any) -> Any:
     """The values with the first one behind a mask."""
     array = np.ma.masked_array(np.asarray(values), mask=False, copy=True)
     array.flat[0] = np.ma.masked
     return array
 
 
-MASKED: dict[str, Callable[[], Any]] = {
-    "x": lambda: C.grid_cluster(masked(X), 1.0), "size": lambda: C.grid_cluster(X, masked([1.0, 1.0])),
-    "x of sort": lambda: C.sort_clusters(masked(X), LAB), "x[1]": lambda: C.sort_clusters((X, masked(X)), LAB),
-    "lab": lambda: C.sort_clusters(X, masked(LAB)), "lab of ranges": lambda: C.cluster_ranges(masked(LAB)),
-    "Nlab": lambda: C.cluster_ranges(LAB, masked([1, 2, 0, 1])), "x of centroids": lambda: C.cluster_centroids(masked(X), LAB),
-    "weights": lambda: C.cluster_centroids(X, LAB, weights=masked([1.0] * 4)),
-    "weights_c": lambda: C.cluster_centroids(X, LAB, weights=[1.0] * 4, weights_c=masked([1.0] * 4)),
-    "x of both": lambda: C.cluster_ranges_centroids(masked(X), LAB),
-    "ranges_i": lambda: C.from_matrix(masked([[0, 2]]), [[0, 4]], np.ones((1, 1), bool)),
-    "keep": lambda: C.from_matrix([[0, 2]], [[0, 4]], masked(np.ones((1, 1), bool))),
+WITH_MASK: dict[str, Callable[[], Any]] = {
+    "x": lambda: C.grid_cluster(mask_first(X), 1.0), "size": lambda: C.grid_cluster(X, mask_first([1.0, 1.0])),
+    "x of sort": lambda: C.sort_clusters(mask_first(X), LAB), "x[1]": lambda: C.sort_clusters((X, mask_first(X)), LAB),
+    "lab": lambda: C.sort_clusters(X, mask_first(LAB)), "lab of ranges": lambda: C.cluster_ranges(mask_first(LAB)),
+    "Nlab": lambda: C.cluster_ranges(LAB, mask_first([1, 2, 0, 1])), "x of centroids": lambda: C.cluster_centroids(mask_first(X), LAB),
+    "weights": lambda: C.cluster_centroids(X, LAB, weights=mask_first([1.0] * 4)),
+    "weights_c": lambda: C.cluster_centroids(X, LAB, weights=[1.0] * 4, weights_c=mask_first([1.0] * 4)),
+    "x of both": lambda: C.cluster_ranges_centroids(mask_first(X), LAB),
+    "ranges_i": lambda: C.from_matrix(mask_first([[0, 2]]), [[0, 4]], np.ones((1, 1), bool)),
+    "keep": lambda: C.from_matrix([[0, 2]], [[0, 4]], mask_first(np.ones((1, 1), bool))),
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("name", MASKED)
+@pytest.mark.parametrize("name", WITH_MASK)
 def test_masked_arrays_are_refused(name: str) -> None:
     """Their masked values would count."""
     with pytest.raises(cm.DTypeError, match=f"^{re.escape(name.split(' ')[0])} is a masked array"):
-        MASKED[name]()
+        WITH_MASK[name]()

@@ -1,10 +1,10 @@
-"""Blocks hold the pairs they were made of, each once, in the order they promise."""
+"""Blocks hold exactly the pairs of their mask, each once, in the documented order."""
 
 from __future__ import annotations
 
 import numpy as np
 import pytest
-from support.masks import check_promises, expanded, mask_of_half, random_half
+from support.masks import check_promises, mask_of_blocks, mask_of_half, random_half
 
 from clmapreduce.domain import transposed as module
 from clmapreduce.domain.blocks import Blocks, blocks, joined
@@ -21,7 +21,7 @@ def test_lists_in_any_order_become_the_pairs_they_stand_for(repeat: int, rng: np
     half = random_half(rng, rows, columns)
     blocks, mask = of_half(half, rows, columns), mask_of_half(half, rows, columns)
     check_promises(blocks)
-    assert (expanded(blocks) == mask).all()
+    assert (mask_of_blocks(blocks) == mask).all()
     assert blocks.pairs == mask.sum() and blocks.longest == mask.sum(axis=1).max(initial=0)
     assert blocks.covered == mask.any(axis=1).sum()
     assert blocks.density == (mask.mean() if mask.size else 0)
@@ -64,11 +64,11 @@ def test_the_transposed_holds_the_same_pairs(
     monkeypatch.setattr(module, "SPARSE", 0 if sparse else 10**9)
     rows, columns = (int(n) for n in rng.integers(0, 40, 2))
     blocks = of_half(random_half(rng, rows, columns), rows, columns)
-    turned = transposed(blocks)
-    check_promises(turned)
-    assert (turned.rows, turned.columns) == (columns, rows)
-    assert (expanded(turned) == expanded(blocks).T).all()
-    assert (expanded(transposed(turned)) == expanded(blocks)).all()
+    other_side = transposed(blocks)
+    check_promises(other_side)
+    assert (other_side.rows, other_side.columns) == (columns, rows)
+    assert (mask_of_blocks(other_side) == mask_of_blocks(blocks).T).all()
+    assert (mask_of_blocks(transposed(other_side)) == mask_of_blocks(blocks)).all()
 
 
 @pytest.mark.parametrize("repeat", range(10))
@@ -81,13 +81,13 @@ def test_staircases_turn_without_looking_at_pairs(
     ends = np.maximum.accumulate(starts + rng.integers(1, 9, count))
     clusters = 7 + np.stack([np.arange(count), np.arange(count) + 1], axis=1)
     blocks = Blocks(clusters, np.arange(count + 1), np.stack([starts, ends], axis=1), 40, 60)
-    turned = transposed(blocks)
-    check_promises(turned)
-    assert (expanded(turned) == expanded(blocks).T).all()
+    other_side = transposed(blocks)
+    check_promises(other_side)
+    assert (mask_of_blocks(other_side) == mask_of_blocks(blocks).T).all()
 
 
 def test_few_intervals_far_out_need_no_table() -> None:
     blocks = Blocks(np.array([[5, 6], [9, 11]]), np.array([0, 1, 2]), np.array([[7, 10**12], [8, 9]]), 20, 10**13)
-    turned = transposed(blocks)
-    assert turned.clusters.tolist() == [[7, 8], [8, 9], [9, 10**12]]
-    assert turned.intervals.tolist() == [[5, 6], [5, 6], [9, 11], [5, 6]] and turned.offsets.tolist() == [0, 1, 3, 4]
+    other_side = transposed(blocks)
+    assert other_side.clusters.tolist() == [[7, 8], [8, 9], [9, 10**12]]
+    assert other_side.intervals.tolist() == [[5, 6], [5, 6], [9, 11], [5, 6]] and other_side.offsets.tolist() == [0, 1, 3, 4]

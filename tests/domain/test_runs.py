@@ -19,7 +19,7 @@ def columns_drawn(rng: np.random.Generator, count: int, spread: int) -> Any:
     return np.cumsum(steps.ravel()).reshape(-1, 2)
 
 
-def walked(matrix: Any, columns: Any) -> list[list[list[int]]]:
+def runs_by_walk(matrix: Any, columns: Any) -> list[list[list[int]]]:
     """The runs of every row, cell by cell."""
     runs_of_rows = []
     for row in matrix:
@@ -44,10 +44,10 @@ def test_runs_are_what_a_walk_finds(
         monkeypatch.setattr(runs, "STRIP", strip)
         matrix = rng.random(shape) < rng.choice([0.03, rng.random()])
         columns = columns_drawn(rng, shape[1], spread) if spread else None
-        expected = walked(matrix, np.arange(shape[1])[:, None] + [0, 1] if columns is None else columns)
+        expected = runs_by_walk(matrix, np.arange(shape[1])[:, None] + [0, 1] if columns is None else columns)
         places = from_counts(matrix.sum(axis=1)), np.nonzero(matrix)[1].astype(rng.choice(["i4", "i8"]))
-        ends, laid = runs.runs_of_matrix(matrix, columns)
-        for offsets, intervals in ((ends, intervals_of(laid, ends)), runs.runs_of_places(*places, columns)):
+        ends, layout = runs.runs_of_matrix(matrix, columns)
+        for offsets, intervals in ((ends, intervals_of(layout, ends)), runs.runs_of_places(*places, columns)):
             assert offsets.dtype == np.int64 and intervals.shape == (offsets[-1], 2)
             if len(intervals):
                 far = columns is not None and columns[-1, 1] >= 2**31
@@ -57,10 +57,10 @@ def test_runs_are_what_a_walk_finds(
 
 @pytest.mark.parametrize("share", [0.0, 0.01, 0.06, 0.3, 1.0])
 def test_runs_of_long_strips(share: float, rng: np.random.Generator) -> None:
-    """However many there are, found in another way for each share; the last strip is shorter than the others."""
+    """Few runs and many: each share takes another way. The last strip is shorter than the others."""
     matrix = rng.random((101, 3000)) < share
-    offsets, laid = runs.runs_of_matrix(matrix)
-    intervals = intervals_of(laid, offsets)
+    offsets, layout = runs.runs_of_matrix(matrix)
+    intervals = intervals_of(layout, offsets)
     steps = np.zeros((101, 3001), np.int8)
     row = np.repeat(np.arange(101), np.diff(offsets))
     np.add.at(steps, (row, intervals[:, 0]), 1)

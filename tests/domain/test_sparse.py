@@ -30,12 +30,12 @@ def domain_of(blocks: Blocks, elements: int = 0) -> BlockSparse:
     return sparse(Pairwise(blocks.rows, blocks.columns, 1, elements), blocks)
 
 
-def met(domain: BlockSparse, cut: PartitionLimits) -> Any:
-    """How often each pair is met, as kernels walk pieces; -1 for rows that no piece has."""
+def visits(domain: BlockSparse, cut: PartitionLimits) -> Any:
+    """How often kernels visit each pair as they walk pieces; -1 for rows of no piece."""
     numbers = np.full((domain.rows, domain.columns), -1)
     work = domain.work(cut)
     intervals = work.intervals.values
-    for first, last, interval, begin, end, _, reduced, wide in work.pieces.values:
+    for first, last, interval, begin, end, _, slots, wide in work.pieces.values:
         rows = numbers[first:last]
         rows[rows < 0] = 0
         assert 0 < last - first <= cut.rows and wide <= cut.block
@@ -46,7 +46,7 @@ def met(domain: BlockSparse, cut: PartitionLimits) -> Any:
             assert over > begin
             rows[:, begin + shift : over + shift] += 1
             begin, interval = over, interval + 1
-        assert reduced >= end - begin
+        assert slots >= end - begin
     return numbers
 
 
@@ -59,7 +59,7 @@ def test_every_pair_is_met_once(
         monkeypatch.setattr(laid, "STRIP", int(rng.choice([1, 5, 1 << 15])))
         random_blocks = drawn_blocks(rng, *size)
         blocks = replace(random_blocks, lists=random_blocks.intervals.astype(rng.choice(["i4", "i8"])))
-        np.testing.assert_array_equal(met(domain_of(blocks), drawn_cut(rng)), mask_of(blocks))
+        np.testing.assert_array_equal(visits(domain_of(blocks), drawn_cut(rng)), mask_of(blocks))
 
 
 @pytest.mark.parametrize("leaving", [False, True])
@@ -70,9 +70,9 @@ def test_merges_find_every_accumulator_once(rng: np.random.Generator, leaving: b
         work = domain_of(blocks).work(drawn_cut(rng, least=8, tile=8, backend="2D", leaving=leaving))
         assert not leaving or (work.pieces.values[:, 5] >= 0).all()
         places = {}
-        for first, last, _, begin, _, slot, reduced, _ in work.pieces.values:
+        for first, last, _, begin, _, slot, slots, _ in work.pieces.values:
             for row in range(first, last) if slot >= 0 else ():
-                places[slot + row - first] = row, begin, reduced
+                places[slot + row - first] = row, begin, slots
         assert sorted(places) == list(range(work.parts))
         for first, last, slot, splits, count in work.merges.values:
             for row in range(first, last):
@@ -91,9 +91,9 @@ def test_no_piece_does_much_more_than_others(rng: np.random.Generator) -> None:
     cut = drawn_cut(rng, block=32, vectors=1, tile=64, least=128, most=10**6, groups=500, backend="auto")
     work = domain_of(blocks).work(cut)
     pieces = work.pieces.values
-    done = pieces[:, 4] - pieces[:, 3]
-    assert done.max() <= max(FEW * done.sum() / 500 + cut.tile, cut.least + cut.tile)
-    assert (done[1:] <= done[:-1] * 2**0.5 + 1).all() and done[0] == done.max()
+    lengths = pieces[:, 4] - pieces[:, 3]
+    assert lengths.max() <= max(FEW * lengths.sum() / 500 + cut.tile, cut.least + cut.tile)
+    assert (lengths[1:] <= lengths[:-1] * 2**0.5 + 1).all() and lengths[0] == lengths.max()
     assert len(work.merges) == 1
     assert len(domain_of(blocks).work(drawn_cut(rng, backend="1D", block=32, vectors=1)).pieces) == count
 
@@ -128,7 +128,7 @@ def test_tables_are_made_once_and_as_wide_as_indices(rng: np.random.Generator) -
 
 
 def test_whole_tiles_come_first(rng: np.random.Generator) -> None:
-    """As many as there are, each side by side; then what is left."""
+    """As many as there are, each side by side; then the rest."""
     for _ in range(20):
         blocks, tile = drawn_blocks(rng, 60, 2000), int(rng.choice([2, 16, 64]))
         work = domain_of(blocks).work(drawn_cut(rng, tile=tile, backend="1D", block=64, vectors=1, whole=True))

@@ -49,29 +49,29 @@ def test_few_strips_need_no_thread(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.parametrize("wrong", [{0}, {99}, {13, 14}, {60, 95}, set(range(100))])
 def test_the_first_error_arrives(wrong: set[int], threads: int) -> None:
-    """The one that a single thread would have met; strips before it are done."""
-    done: list[int] = []
+    """The error that a single thread would raise; strips before it have run."""
+    finishes: list[int] = []
 
     def worker(mine: Sequence[int]) -> None:
         for s in mine:
             if s in wrong:
                 raise MemoryError(f"strip {s}")
-            done.append(s)
+            finishes.append(s)
 
     with pytest.raises(MemoryError, match=f"strip {min(wrong)}$"):
         strips.shared(range(100), worker)
-    assert set(range(min(wrong))) <= set(done)
+    assert set(range(min(wrong))) <= set(finishes)
 
 
 def test_no_more_threads_to_be_had(threads: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """One thread does what others cannot be started for."""
-    started: list[Thread] = []
+    starts: list[Thread] = []
 
     class Scarce(Thread):
         def start(self) -> None:
-            if started:
+            if starts:
                 raise RuntimeError("can't start new thread")
-            started.append(self)
+            starts.append(self)
             super().start()
 
     monkeypatch.setattr(strips, "Thread", Scarce)

@@ -22,7 +22,7 @@ DTYPE = np.dtype(
 )
 
 
-def given(rng: np.random.Generator, count: int = 5) -> np.ndarray:
+def random_records(rng: np.random.Generator, count: int = 5) -> np.ndarray:
     x = np.zeros(count, DTYPE)
     for leaf, (dtype, _) in leaves(DTYPE).items():
         part = leaf_view(x, leaf)
@@ -32,22 +32,22 @@ def given(rng: np.random.Generator, count: int = 5) -> np.ndarray:
     return x
 
 
-def computed(value: Value, symbols: Value, x: np.ndarray) -> Any:
+def twin_of(value: Value, symbols: Value, x: np.ndarray) -> Any:
     """The twin's result of a value for every element of `x`: an array, or a dict of them for a record."""
-    known = {node: leaf_view(x, leaf) for leaf, node in components(symbols).items()}
+    numbers = {node: leaf_view(x, leaf) for leaf, node in components(symbols).items()}
 
     def number(node: Node) -> Any:
-        return np.broadcast_to(evaluate(node, known), x.shape)
+        return np.broadcast_to(evaluate(node, numbers), x.shape)
 
     if not isinstance(value, Record):
         return number(value)
-    found = {}
+    parts = {}
     for name, part in value.items():
         if isinstance(part, np.ndarray):
-            found[name] = np.stack([number(node) for node in part.flat], -1).reshape(*x.shape, *part.shape)
+            parts[name] = np.stack([number(node) for node in part.flat], -1).reshape(*x.shape, *part.shape)
         else:
-            found[name] = number(part)
-    return found
+            parts[name] = number(part)
+    return parts
 
 
 CASES: list[Callable[[Any], Any]] = [
@@ -93,15 +93,15 @@ class OneRow(dict):  # type: ignore[type-arg]
 
 @pytest.mark.parametrize("case", CASES)
 def test_arrays_of_nodes_compute_as_arrays_of_numbers(case: Callable[[Any], Any], rng: np.random.Generator) -> None:
-    x, symbols = given(rng), symbol("x", DTYPE)
+    x, symbols = random_records(rng), symbol("x", DTYPE)
     with np.errstate(invalid="ignore"):
-        wanted = case(x)
-    found = as_value({"part": case(OneRow(symbols))}, "the map")  # type: ignore[arg-type]
-    got = computed(found, symbols, x)["part"]
-    assert got.shape == wanted.shape
-    if got.dtype != wanted.dtype:  # the one difference: numbers are weak beside arrays of nodes
-        assert (got.dtype, wanted.dtype) == (np.float32, np.float64)
-    np.testing.assert_allclose(got, wanted, rtol=1e-5, atol=1e-5)
+        expected = case(x)
+    value = as_value({"part": case(OneRow(symbols))}, "the map")  # type: ignore[arg-type]
+    result = twin_of(value, symbols, x)["part"]
+    assert result.shape == expected.shape
+    if result.dtype != expected.dtype:  # the one difference: numbers are weak beside arrays of nodes
+        assert (result.dtype, expected.dtype) == (np.float32, np.float64)
+    np.testing.assert_allclose(result, expected, rtol=1e-5, atol=1e-5)
 
 
 def test_single_results_are_nodes() -> None:
@@ -133,16 +133,16 @@ def test_a_record_gives_its_fields_and_keeps_its_own() -> None:
 def test_a_returned_field_is_an_array_a_list_or_constants() -> None:
     a: Any = symbol("x", DTYPE)
     s = a["s"]
-    found: Any = as_value(
+    record: Any = as_value(
         {
             "nested": [[s, 0.5], (1, a["m"][0, 0])], "rows": [a["v"], np.zeros(3)], "constants": np.eye(2, dtype="i2"),
             "numbers": [1, 2.5], "mixed": np.array([s, a["v"][0]]), "single": np.array(2.5), **{"m": a["m"]},
         }, "the map",
     )  # fmt: skip
-    assert {name: (node[0] if node.ndim == 1 else node[0, 0]).dtype for name, node in found.items() if found.shapes[name]} == {
+    assert {name: (node[0] if node.ndim == 1 else node[0, 0]).dtype for name, node in record.items() if record.shapes[name]} == {
         "nested": np.float32, "rows": np.float64, "constants": np.int16, "numbers": np.float64, "mixed": np.float64, "m": np.float32,
     }  # fmt: skip
-    assert found.shapes == {
+    assert record.shapes == {
         "nested": (2, 2),
         "rows": (2, 3),
         "constants": (2, 2),
@@ -151,13 +151,13 @@ def test_a_returned_field_is_an_array_a_list_or_constants() -> None:
         "single": (),
         "m": (2, 2),
     }
-    assert all(len({node.dtype for node in part.flat}) == 1 for part in found.values() if isinstance(part, np.ndarray))
-    replaced: Any = as_value({**a, "m": [s]}, "the map")
-    assert replaced.shapes == {**a.shapes, "m": (1,)}
+    assert all(len({node.dtype for node in part.flat}) == 1 for part in record.values() if isinstance(part, np.ndarray))
+    other: Any = as_value({**a, "m": [s]}, "the map")
+    assert other.shapes == {**a.shapes, "m": (1,)}
 
 
 @pytest.mark.parametrize(
-    ("field", "error", "told"),
+    ("field", "error", "message"),
     [
         ([1, [2, 3]], FormulaError, "the map: the lists of field 'part' have different lengths"),
         ([[1, 2], [3]], FormulaError, "the map: the lists of field 'part' have different lengths"),
@@ -171,8 +171,8 @@ def test_a_returned_field_is_an_array_a_list_or_constants() -> None:
         ([np.uint64(1), np.int64(1)], DTypeError, "no common integer dtype"),
     ],
 )  # fmt: skip
-def test_fields_that_are_no_arrays_of_numbers(field: Any, error: type, told: str) -> None:
-    with pytest.raises(error, match=told):
+def test_fields_that_are_no_arrays_of_numbers(field: Any, error: type, message: str) -> None:
+    with pytest.raises(error, match=message):
         as_value({"part": field}, "the map")
 
 
@@ -211,5 +211,5 @@ def test_arrays_of_nodes_have_no_truth() -> None:
 
 
 def test_functions_of_plain_object_arrays_stay_numpys() -> None:
-    found = cm.math.maximum(np.array([1, 5], object), np.array([3, 2], object))
-    assert found.tolist() == [3, 5] and not isinstance(found, NodeArray)
+    result = cm.math.maximum(np.array([1, 5], object), np.array([3, 2], object))
+    assert result.tolist() == [3, 5] and not isinstance(result, NodeArray)

@@ -1,4 +1,4 @@
-"""The emitter: every value once, every mask as wide as what it chooses, and on devices the same values as the twin."""
+"""The emitter: every value once, every mask as wide as the values it selects, and on devices the same values as the twin."""
 
 from __future__ import annotations
 
@@ -41,9 +41,9 @@ class Writing:
 
     def __init__(self, lanes: int, *symbols: Symbol, narrow: bool = False) -> None:
         self.emitter = Emitter(lanes, "t", narrow)
-        for given in symbols:
-            bits = 8 if given.dtype == np.bool_ and lanes > 1 else 0
-            self.emitter.bind(given, Text(given.name, bits))
+        for leaf_symbol in symbols:
+            bits = 8 if leaf_symbol.dtype == np.bool_ and lanes > 1 else 0
+            self.emitter.bind(leaf_symbol, Text(leaf_symbol.name, bits))
 
     def __call__(self, node: Node) -> Text:
         return self.emitter.text(node)
@@ -86,7 +86,7 @@ def test_equal_casts_are_shared_and_different_ones_are_not() -> None:
 
 @pytest.mark.parametrize("lanes", [1, 4])
 def test_same_text_of_different_dtypes_is_not_shared(lanes: int) -> None:
-    """0 and 1 as bools have the same text in one lane, whatever asks for them."""
+    """A bool as 0 or 1 has the same text in one lane for every dtype."""
     flag = symbol("?", "b")
     write = Writing(lanes, flag)
     whole = write(apply("where", flag, Literal(1, np.dtype("i4")), Literal(0, np.dtype("i4"))))
@@ -130,10 +130,10 @@ def test_a_formula_thousands_of_steps_deep_is_written() -> None:
 
 # -------------------------------------------------------------------------------------------------------------- masks
 @pytest.mark.parametrize(
-    ("compared", "mask"), [("i1", "char"), ("u2", "short"), ("f4", "int"), ("i8", "long"), ("f8", "long")]
+    ("comparison", "mask"), [("i1", "char"), ("u2", "short"), ("f4", "int"), ("i8", "long"), ("f8", "long")]
 )
-def test_a_comparison_is_a_mask_as_wide_as_its_numbers(compared: str, mask: str) -> None:
-    x = symbol(compared)
+def test_a_comparison_is_a_mask_as_wide_as_its_numbers(comparison: str, mask: str) -> None:
+    x = symbol(comparison)
     for lanes in LANES[1:]:
         write = Writing(lanes, x)
         text = write(x < x + x)
@@ -145,11 +145,11 @@ def test_a_comparison_is_a_mask_as_wide_as_its_numbers(compared: str, mask: str)
 def test_a_mask_is_widened_once_per_width() -> None:
     small, x, y = symbol("i1", "s"), symbol("f4", "x"), symbol("f8", "y")
     write = Writing(8, small, x, y)
-    chosen = small > 0
-    write(apply("where", chosen, x, x + 1))
-    write(apply("where", chosen, x + 1, x))
-    write(apply("where", chosen, y, y + 1))
-    write(apply("where", chosen, small, small + 1))
+    condition = small > 0
+    write(apply("where", condition, x, x + 1))
+    write(apply("where", condition, x + 1, x))
+    write(apply("where", condition, y, y + 1))
+    write(apply("where", condition, small, small + 1))
     assert [line for line in write.lines if "CMR_CONVERT" in line] == [
         f"const int8 {write.names('int8')[0]} = CMR_CONVERT({write.names('char8')[0]}, int8);",
         f"const long8 {write.names('long8')[0]} = CMR_CONVERT({write.names('char8')[0]}, long8);",
@@ -252,14 +252,14 @@ def test_assignments_do_not_read_what_another_one_wrote() -> None:
     a, b = block.variable("acc_a", np.dtype("f4")), block.variable("acc_b", np.dtype("f4"))
     block.assign({"acc_a": b, "acc_b": a, "acc_c": a})
     lines = str(block).splitlines()
-    kept = dict(re.fullmatch(r"const float (\w+) = (\w+);", line).groups() for line in lines[:-3])  # type: ignore[union-attr]
-    written = dict(re.fullmatch(r"(\w+) = (\w+);", line).groups() for line in lines[-3:])  # type: ignore[union-attr]
-    assert {target: kept.get(source, source) for target, source in written.items()} == {
+    copies = dict(re.fullmatch(r"const float (\w+) = (\w+);", line).groups() for line in lines[:-3])  # type: ignore[union-attr]
+    assignments = dict(re.fullmatch(r"(\w+) = (\w+);", line).groups() for line in lines[-3:])  # type: ignore[union-attr]
+    assert {target: copies.get(source, source) for target, source in assignments.items()} == {
         "acc_a": "acc_b",
         "acc_b": "acc_a",
         "acc_c": "acc_a",
     }
-    assert not set(written.values()) & set(written), "no right side is a target"
+    assert not set(assignments.values()) & set(assignments), "no right side is a target"
 
 
 def test_a_variable_may_stay_what_it_is() -> None:
@@ -270,7 +270,7 @@ def test_a_variable_may_stay_what_it_is() -> None:
 
 
 def test_a_block_loads_a_formula_at_several_places() -> None:
-    formula = trace(lambda x: x * cm.index, [gathered("f4")], "the map")
+    formula = trace(lambda x: x * cm.index, [input_of("f4")], "the map")
     block = Statements(4, True)
     values = [block.load(formula, at)[0] for at in ("i", "(i + 4)")]
     texts = [block.texts(value)[""] for value in values]
@@ -281,7 +281,7 @@ def test_a_block_loads_a_formula_at_several_places() -> None:
     ), "no name is declared twice"
 
 
-def gathered(code: str) -> Any:
+def input_of(code: str) -> Any:
     return gather([np.zeros(3, code)], None).inputs[0].signature.input(0)
 
 
@@ -308,10 +308,10 @@ STEPS = [
 ]  # fmt: skip
 
 
-def leaf(rnd: random.Random, named: Sequence[Node]) -> Any:
+def leaf(rnd: random.Random, symbols: Sequence[Node]) -> Any:
     if rnd.random() < 0.25:
         return rnd.choice([0, 1, 2, 3, 0.5, True, False])
-    return rnd.choice([*named, cm.index])
+    return rnd.choice([*symbols, cm.index])
 
 
 def at_least(divisor: Any) -> Node:
@@ -319,39 +319,39 @@ def at_least(divisor: Any) -> Node:
     return apply("maximum", magnitude, 0.5 if magnitude.dtype.kind == "f" else 1)
 
 
-def tree(rnd: random.Random, named: Sequence[Node], depth: int) -> Any:
+def tree(rnd: random.Random, symbols: Sequence[Node], depth: int) -> Any:
     """A random formula. Every number in it is a small multiple of 1/2, so that no order of rounding matters."""
     if depth == 0:
-        return leaf(rnd, named)
+        return leaf(rnd, symbols)
     while True:
         name = rnd.choice(STEPS)
         try:
             if name == "cast":
-                made = tree(rnd, named, depth - 1)
-                made = made if isinstance(made, Node) else rnd.choice(named)
+                node = tree(rnd, symbols, depth - 1)
+                node = node if isinstance(node, Node) else rnd.choice(symbols)
                 code = rnd.choice(["?", "i4", "i8", "f4", "f8"])
-                return made.astype(code) if made.dtype.kind != "f" or code not in ("?", "i4", "i8") else made
-            operands = [tree(rnd, named, depth - 1) for _ in range(FUNCTIONS[name].arity)]
+                return node.astype(code) if node.dtype.kind != "f" or code not in ("?", "i4", "i8") else node
+            operands = [tree(rnd, symbols, depth - 1) for _ in range(FUNCTIONS[name].arity)]
             if not any(isinstance(o, Node) for o in operands):
-                operands[0] = rnd.choice(named)
+                operands[0] = rnd.choice(symbols)
             if name in ("floor_divide", "mod"):
-                operands[1] = at_least(operands[1])  # the sign of a zero is nobody's promise
-            made = apply(name, *operands)
+                operands[1] = at_least(operands[1])  # no rule fixes the sign of a zero
+            node = apply(name, *operands)
         except DTypeError:
             continue
-        return made if made.dtype.kind != "f" or name != "multiply" else apply("minimum", made, 64)
+        return node if node.dtype.kind != "f" or name != "multiply" else apply("minimum", node, 64)
 
 
-def launched(
+def results_of(
     function: Callable[..., Any], data: Sequence[Any], context: cm.Context, mode: str, bytes: int
 ) -> list[Any]:
     """The map of `function` with vectors of `bytes` bytes, as a GPU would have them."""
     arguments = gather(data, context)
     formula = trace(function, [s.input(i) for i, s in enumerate(arguments.signature)], "the map")
     outputs = [(arguments.shape, node.dtype) for node in formula.outputs if not isinstance(node, Record)]
-    chosen = ComputeMode.SEQUENTIAL if mode == "sequential" else ComputeMode.PARALLEL
-    box = replace(launch_box("map", chosen, context.facts), bytes=bytes)
-    executable = context.executable(MapRequest(formula, Line(arguments.length), chosen, box))
+    compute_mode = ComputeMode.SEQUENTIAL if mode == "sequential" else ComputeMode.PARALLEL
+    box = replace(launch_box("map", compute_mode, context.facts), bytes=bytes)
+    executable = context.executable(MapRequest(formula, Line(arguments.length), compute_mode, box))
     return prepare(arguments, executable, outputs, Options()).run()
 
 
@@ -370,14 +370,14 @@ def test_random_formulas_give_the_twins_values_in_every_width(context: cm.Contex
         for d in LEAVES.values()
     ]  # fmt: skip
 
-    def function(*given: Node) -> tuple[Node, ...]:
+    def function(*arguments: Node) -> tuple[Node, ...]:
         again = random.Random(bytes)
-        made = [tree(again, given, 3) for _ in range(FORMULAS)]
-        return tuple(n for n in made if isinstance(n, Node))
+        formulas = [tree(again, arguments, 3) for _ in range(FORMULAS)]
+        return tuple(n for n in formulas if isinstance(n, Node))
 
-    results = launched(function, data, context, mode, bytes)
+    results = results_of(function, data, context, mode, bytes)
     values: dict[Node, Any] = dict(zip(symbols, data, strict=True)) | {cm.index: np.arange(333)}
-    for k, (node, given) in enumerate(zip(nodes, results, strict=True)):
+    for k, (node, result) in enumerate(zip(nodes, results, strict=True)):
         twin = np.broadcast_to(evaluate(node, values), 333)
-        assert given.dtype == node.dtype
-        np.testing.assert_array_equal(given, twin, err_msg=f"formula {k}")
+        assert result.dtype == node.dtype
+        np.testing.assert_array_equal(result, twin, err_msg=f"formula {k}")

@@ -17,8 +17,8 @@ DATA = np.array([0.5, -2, 3], np.float32)
 
 
 def test_values_broadcast_and_keep_the_nodes_dtype() -> None:
-    given = evaluate(X * N + 1, {X: DATA[:, None], N: np.array([1, 2], np.uint8)})
-    np.testing.assert_array_equal(given, (DATA[:, None] * [1, 2] + 1).astype(np.float32), strict=True)
+    result = evaluate(X * N + 1, {X: DATA[:, None], N: np.array([1, 2], np.uint8)})
+    np.testing.assert_array_equal(result, (DATA[:, None] * [1, 2] + 1).astype(np.float32), strict=True)
     assert evaluate(X + 1, {X: np.float32(2)}) == np.float32(3)
     assert evaluate(X < 1, {X: DATA}).dtype == np.bool_
     assert evaluate(index * 2, {index: np.arange(3)}).tolist() == [0, 2, 4]

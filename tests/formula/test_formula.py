@@ -1,4 +1,4 @@
-"""Formulas: what they compute with, how kernels read their inputs, and copies of them."""
+"""Formulas: their dtypes, how kernels read their inputs, and copies of them."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ from clmapreduce.formula.trace import trace
 PAIR = np.dtype([("a", "f4"), ("flag", "?"), ("b", "f8")], align=True)
 
 
-def given_input(dtype: Any, access: Access = Access.VECTOR, rank: int = 0) -> Input:
+def argument_input(dtype: Any, access: Access = Access.VECTOR, rank: int = 0) -> Input:
     return Input("in0", np.dtype(dtype), symbol("argument 1", np.dtype(dtype)), access, rank)
 
 
 def formula_of(function: Any, *dtypes: Any) -> Formula:
-    return trace(function, [given_input(dtype) for dtype in dtypes], "the map")
+    return trace(function, [argument_input(dtype) for dtype in dtypes], "the map")
 
 
 # ------------------------------------------------------------------------------------------------------------- facts
@@ -93,7 +93,7 @@ def test_an_instance_keeps_records_weak_numbers_and_depth() -> None:
         return {"x": value, "y": r["b"]}
 
     weak = Input("in1", np.dtype("f4"), Symbol("argument 2", np.dtype("f4"), 0.0), Access.ARGUMENT)
-    formula = trace(deep, [given_input(PAIR), weak], "the map")
+    formula = trace(deep, [argument_input(PAIR), weak], "the map")
     copy = formula.instance()
     assert list(components(copy.outputs[0])) == ["x", "y"]
     assert list(components(copy.inputs[0].value)) == ["a", "flag", "b"]
@@ -103,14 +103,14 @@ def test_an_instance_keeps_records_weak_numbers_and_depth() -> None:
 
 # ----------------------------------------------------------------------------------------------------------- reading
 def texts(access: Access, dtype: Any = "f4", lanes: int = 1, rank: int = 0) -> tuple[list[str], list[Text]]:
-    lines, known = load(replace(given_input(dtype, access, rank), name="in2"), Place("i"), lanes, "p")
-    return lines, list(known.values())
+    lines, values = load(replace(argument_input(dtype, access, rank), name="in2"), Place("i"), lanes, "p")
+    return lines, list(values.values())
 
 
 def test_parameters_are_declared_by_access() -> None:
     def parameters(access: Access, dtype: Any = "f4", rank: int = 0) -> list[str]:
-        made = given_input(dtype, access, rank)
-        return in_parameters([made])
+        parameter = argument_input(dtype, access, rank)
+        return in_parameters([parameter])
 
     assert parameters(Access.VECTOR) == ["__global const float *restrict in0"]
     assert parameters(Access.SINGLE, "?") == ["__global const uchar *restrict in0"]
@@ -133,17 +133,17 @@ def test_inputs_are_read_by_access() -> None:
 
 
 def test_a_bool_is_read_as_a_byte_and_becomes_0_or_1_or_a_mask() -> None:
-    lines, known = texts(Access.VECTOR, "?")
+    lines, values = texts(Access.VECTOR, "?")
     assert lines[1] == "const int pin2_0_mask = pin2_0 != 0;"
-    assert known == [Text("pin2_0_mask")]
-    lines, known = texts(Access.VECTOR, "?", lanes=16)
+    assert values == [Text("pin2_0_mask")]
+    lines, values = texts(Access.VECTOR, "?", lanes=16)
     assert lines[1] == "const char16 pin2_0_mask = pin2_0 != (uchar16)(0);"
-    assert known == [Text("pin2_0_mask", 8)]
+    assert values == [Text("pin2_0_mask", 8)]
 
 
 def test_fields_are_read_at_their_offsets() -> None:
-    lines, known = texts(Access.VECTOR, PAIR)
-    assert [text.c for text in known] == ["pin2_0", "pin2_1_mask", "pin2_2"]
+    lines, values = texts(Access.VECTOR, PAIR)
+    assert [text.c for text in values] == ["pin2_0", "pin2_1_mask", "pin2_2"]
     assert lines[0] == "const float pin2_0 = (*(__global const float *)(in2 + (size_t)((i)) * 16 + 0));"
     assert lines[3].endswith("(in2 + (size_t)((i)) * 16 + 8));")
 
@@ -167,26 +167,26 @@ def place_in_c(text: str, sizes: dict[str, int], i: int) -> int:
 
 @given(st.lists(st.integers(1, 4), min_size=1, max_size=4), st.data())
 def test_strided_places_are_those_of_broadcast_to(shape: list[int], data: st.DataObject) -> None:
-    kept = data.draw(st.integers(0, len(shape)))
-    own = tuple(data.draw(st.sampled_from([1, n])) for n in shape[len(shape) - kept :])
+    rank = data.draw(st.integers(0, len(shape)))
+    own = tuple(data.draw(st.sampled_from([1, n])) for n in shape[len(shape) - rank :])
     strides = collapsed_strides(own, tuple(shape))
     assert all(size > 1 for size, _ in strides), "what is 1 long has no digit"
-    wanted = np.broadcast_to(np.arange(np.prod(own, dtype=int)).reshape(own), shape).reshape(-1)
-    lines, _ = load(given_input("f4", Access.STRIDED, len(strides)), Place("i"), 4, "p")
-    found = re.fullmatch(r"const float4 pin0_0 = \(float4\)\((.*)\);", lines[0])
-    assert found
-    each = re.findall(r"in0\[(.*?)\](?:, |$)", found[1])
+    expected = np.broadcast_to(np.arange(np.prod(own, dtype=int)).reshape(own), shape).reshape(-1)
+    lines, _ = load(argument_input("f4", Access.STRIDED, len(strides)), Place("i"), 4, "p")
+    match = re.fullmatch(r"const float4 pin0_0 = \(float4\)\((.*)\);", lines[0])
+    assert match
+    each = re.findall(r"in0\[(.*?)\](?:, |$)", match[1])
     assert len(each) == 4
     names = {f"in0_size{d}": size for d, (size, _) in enumerate(strides)}
     names |= {f"in0_stride{d}": stride for d, (_, stride) in enumerate(strides)}
-    for i in range(len(wanted)):
+    for i in range(len(expected)):
         for lane in range(4):
-            if i + lane < len(wanted):
-                assert (place_in_c(each[lane], names, i) if strides else 0) == wanted[i + lane]
+            if i + lane < len(expected):
+                assert (place_in_c(each[lane], names, i) if strides else 0) == expected[i + lane]
 
 
 @pytest.mark.parametrize(
-    ("own", "shape", "collapsed"),
+    ("own", "shape", "digits"),
     [
         ((5,), (3, 5), ((3, 0), (5, 1))),
         ((3, 1), (3, 5), ((3, 1), (5, 0))),
@@ -198,8 +198,8 @@ def test_strided_places_are_those_of_broadcast_to(shape: list[int], data: st.Dat
         ((7, 1), (1, 7, 1), ((7, 1),)),
     ],
 )
-def test_neighbours_in_step_become_one_dimension(own: Any, shape: Any, collapsed: Any) -> None:
-    assert collapsed_strides(own, shape) == collapsed
+def test_neighbours_in_step_become_one_dimension(own: Any, shape: Any, digits: Any) -> None:
+    assert collapsed_strides(own, shape) == digits
 
 
 def test_a_node_may_stand_in_two_outputs() -> None:
@@ -210,16 +210,16 @@ def test_a_node_may_stand_in_two_outputs() -> None:
 
 
 def test_what_lies_ahead_and_private_arrays_are_read_as_vectors() -> None:
-    ahead = replace(given_input("f4", Access.GATHERED), ahead=3)
+    ahead = replace(argument_input("f4", Access.GATHERED), ahead=3)
     through = replace(ahead, through=("in5",))
-    sampled = replace(ahead, every=8)
-    private = given_input("f4", Access.PRIVATE)
+    every_eighth = replace(ahead, every=8)
+    private = argument_input("f4", Access.PRIVATE)
     texts = {
         (ahead, 1): "in0[((i) + 3)]", (ahead, 4): "CMR_LOAD_ANYWHERE(float4, 4, in0 + ((i) + 3))",
         (through, 1): "in0[cmr_within((idx)in5[((i) + 3)], in0_last)]", (private, 1): "in0[(i)]", (private, 4): "CMR_PEEK(float4, in0 + (i))",
-        (sampled, 1): "in0[(((size_t)(i) * 8) + 3)]",
-        (sampled, 2): "(float2)(in0[(((size_t)(i) * 8) + 3)], in0[(((size_t)((i) + 1) * 8) + 3)])",
+        (every_eighth, 1): "in0[(((size_t)(i) * 8) + 3)]",
+        (every_eighth, 2): "(float2)(in0[(((size_t)(i) * 8) + 3)], in0[(((size_t)((i) + 1) * 8) + 3)])",
     }  # fmt: skip
-    for (given_one, lanes), wanted in texts.items():
+    for (argument, lanes), expected in texts.items():
         kind = f"float{lanes}" if lanes > 1 else "float"
-        assert load(given_one, Place("i"), lanes, "p")[0] == [f"const {kind} pin0_0 = {wanted};"]
+        assert load(argument, Place("i"), lanes, "p")[0] == [f"const {kind} pin0_0 = {expected};"]

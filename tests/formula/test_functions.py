@@ -83,7 +83,7 @@ def numpys(name: str, *args: Any) -> Any:
         return None
 
 
-def wanted_dtype(name: str, dtype: np.dtype[Any], numpys_own: np.dtype[Any]) -> np.dtype[Any]:
+def dtype_of(name: str, dtype: np.dtype[Any], numpys_own: np.dtype[Any]) -> np.dtype[Any]:
     """NumPy's dtype; float32 instead of the float16 it gives transcendental functions of 8-bit integers."""
     return np.dtype("f4") if name in TRANSCENDENTAL and dtype in HALVES else numpys_own
 
@@ -101,7 +101,7 @@ def test_dtypes_are_numpys(name: str) -> None:
             with pytest.raises(DTypeError):
                 apply(name, *operands)
             continue
-        assert apply(name, *operands).dtype == wanted_dtype(name, dtype, own.dtype), dtype
+        assert apply(name, *operands).dtype == dtype_of(name, dtype, own.dtype), dtype
 
 
 @pytest.mark.parametrize("name", FUNCTIONS)
@@ -119,13 +119,13 @@ def test_twins_are_numpy_on_every_dtype(name: str) -> None:
         if (name, dtype.kind) == ("sign", "b"):
             continue
         own = numpys(name, *args)
-        given = evaluate(node, dict(zip(operands, args, strict=True)))
-        assert given.dtype == node.dtype
+        result = evaluate(node, dict(zip(operands, args, strict=True)))
+        assert result.dtype == node.dtype
         if name in TRANSCENDENTAL and dtype in HALVES:
             with np.errstate(all="ignore"):
-                np.testing.assert_allclose(given.astype(np.float16), own, rtol=2e-3)
+                np.testing.assert_allclose(result.astype(np.float16), own, rtol=2e-3)
         else:
-            np.testing.assert_array_equal(given, own, err_msg=f"{name} {dtype}")
+            np.testing.assert_array_equal(result, own, err_msg=f"{name} {dtype}")
 
 
 @pytest.mark.parametrize("dtype", [d for d in DTYPES if d.kind == "i"], ids=str)
@@ -150,15 +150,15 @@ def test_whole_powers_are_products(dtype: str, exponent: int) -> None:
     x = Symbol("x", np.dtype(dtype))
     data = np.array([0, 1, 2, 3, 5], dtype)
     node = x**exponent
-    given = evaluate(node, {x: data})
+    result = evaluate(node, {x: data})
     if dtype == "?":
         assert node.dtype == np.int64
         data = data.astype(np.int64)
-    assert given.dtype == data.dtype
+    assert result.dtype == data.dtype
     with np.errstate(over="ignore"):
-        wanted = np.power(data, exponent)
+        expected = np.power(data, exponent)
     rounding = exponent * np.finfo(dtype).eps if dtype.startswith("f") else 0
-    np.testing.assert_allclose(given, wanted, rtol=rounding)
+    np.testing.assert_allclose(result, expected, rtol=rounding)
 
 
 def test_small_powers_are_products_and_larger_ones_are_not() -> None:
@@ -188,12 +188,12 @@ def test_a_square_needs_no_absolute_value(code: str) -> None:
     assert isinstance(square, Apply) and isinstance(other, Apply)
     assert all(arg is x for arg in square.args) == (code != "c8") and not any(arg is x for arg in other.args)
     if code != "c8":
-        given = values(np.dtype(code))
+        numbers = values(np.dtype(code))
         with np.errstate(all="ignore"):
-            np.testing.assert_array_equal(evaluate(square, {x: given}), np.abs(given) * np.abs(given))
+            np.testing.assert_array_equal(evaluate(square, {x: numbers}), np.abs(numbers) * np.abs(numbers))
 
 
-def test_wrong_counts_and_names_are_told() -> None:
+def test_wrong_counts_and_names_are_refused() -> None:
     with pytest.raises(FormulaError, match=r"sqrt takes 1 argument\(s\), 2 given"):
         apply("sqrt", 1, 2)
     with pytest.raises(FormulaError, match=r"power takes 2 argument\(s\), 1 given"):
@@ -215,9 +215,9 @@ def test_every_dtype_a_function_takes_has_a_spelling(name: str) -> None:
         assert isinstance(node, Apply)
         text = function.spelling(node.args[-1].dtype)
         assert text is not None
-        filled = text.format(*["a", "b", "c"], V="V", S="S", zero="0", one="1", not0="!a", U="U", I="I")
-        assert filled.count("(") == filled.count(")")
-        assert filled.startswith("(") or filled.endswith(")") or name in ("logical_not", "invert"), filled
+        source = text.format(*["a", "b", "c"], V="V", S="S", zero="0", one="1", not0="!a", U="U", I="I")
+        assert source.count("(") == source.count(")")
+        assert source.startswith("(") or source.endswith(")") or name in ("logical_not", "invert"), source
 
 
 def test_vector_spellings_are_operators_where_operators_can_say_it() -> None:
@@ -228,7 +228,7 @@ def test_vector_spellings_are_operators_where_operators_can_say_it() -> None:
 
 
 # ------------------------------------------------------------------------------------------------- nodes and numbers
-def test_constants_take_their_own_dtype_or_the_one_asked_for() -> None:
+def test_constants_take_their_own_dtype_or_the_requested_one() -> None:
     assert as_node(1).dtype == np.int64
     assert as_node(2.0).dtype == np.float64
     assert as_node(np.float32(1)).dtype == np.float32
@@ -243,8 +243,8 @@ def test_constants_take_their_own_dtype_or_the_one_asked_for() -> None:
 
 
 def test_casting_a_python_constant_makes_a_constant() -> None:
-    made = cast(as_node(3), np.dtype("f4"))
-    assert isinstance(made, Literal) and made.dtype == np.float32
+    constant = cast(as_node(3), np.dtype("f4"))
+    assert isinstance(constant, Literal) and constant.dtype == np.float32
     strong = cast(as_node(np.int64(3)), np.dtype("f4"))
     assert isinstance(strong, Apply), "a NumPy scalar rounds where its own dtype says"
 
@@ -309,33 +309,33 @@ def assert_as_twins(names: list[str], dtype: np.dtype[Any], context: cm.Context,
         return
     a, b = (axis.reshape(-1) for axis in np.meshgrid(values(dtype), values(dtype), indexing="ij"))
 
-    def traced(x: Node, y: Node) -> tuple[Node, ...]:
+    def all_of_them(x: Node, y: Node) -> tuple[Node, ...]:
         return tuple(apply(name, *[x, y][: FUNCTIONS[name].arity]) for name in nodes)
 
-    results = cm.Map(traced)(a, b, context=context, mode="sequential")
-    for (name, node), given in zip(nodes.items(), results if len(nodes) > 1 else [results], strict=True):
+    results = cm.Map(all_of_them)(a, b, context=context, mode="sequential")
+    for (name, node), result in zip(nodes.items(), results if len(nodes) > 1 else [results], strict=True):
         twin = evaluate(node, {x: a, y: b})
-        assert given.dtype == twin.dtype, name
+        assert result.dtype == twin.dtype, name
         if exact:
-            np.testing.assert_array_equal(given, twin, err_msg=name)
+            np.testing.assert_array_equal(result, twin, err_msg=name)
         else:
-            assert_close(name, given, twin, a, b)
+            assert_close(name, result, twin, a, b)
 
 
-def assert_close(name: str, given: Any, twin: Any, a: Any, b: Any) -> None:
+def assert_close(name: str, result: Any, twin: Any, a: Any, b: Any) -> None:
     """Within the error OpenCL allows, relative to the twin."""
     part = np.finfo(twin.dtype)
     ulps = 2e3 if twin.dtype.kind == "c" else 64
     with np.errstate(all="ignore"):
         finite = np.isfinite(twin) & (np.abs(twin) > part.tiny * 1e3) & (np.abs(twin) < part.max / 1e3)
-        wrong = finite & ~(np.abs(given - twin) <= ulps * part.eps * np.abs(twin))
+        wrong = finite & ~(np.abs(result - twin) <= ulps * part.eps * np.abs(twin))
         if twin.dtype.kind == "f":
-            special = np.isnan(twin) != np.isnan(given)
-            special |= np.isinf(twin) & (given != twin)
+            special = np.isnan(twin) != np.isnan(result)
+            special |= np.isinf(twin) & (result != twin)
             wrong |= special
     where = np.flatnonzero(wrong)
-    told = [(a[i], b[i], given[i], twin[i]) for i in where[:5]]
-    assert not where.size, f"{name}: {where.size} of {twin.size} differ, (a, b, device, twin): {told}"
+    differences = [(a[i], b[i], result[i], twin[i]) for i in where[:5]]
+    assert not where.size, f"{name}: {where.size} of {twin.size} differ, (a, b, device, twin): {differences}"
 
 
 def test_lanes_have_names_for_every_width() -> None:
@@ -353,7 +353,7 @@ def test_abs_clears_the_sign_and_nothing_else(
     x = rng.integers(0, 1 << 8 * bits.itemsize, 67, bits, endpoint=False).view(code)
     limits = np.finfo(code)
     x[:8] = [0.0, -0.0, np.inf, -np.inf, np.nan, -np.nan, -limits.smallest_subnormal, -limits.max]
-    found = np.asarray(cm.Map(abs)(x, mode=mode, context=context))
+    result = np.asarray(cm.Map(abs)(x, mode=mode, context=context))
     usual = ~np.isnan(x)
-    np.testing.assert_array_equal(found.view(bits)[usual], np.abs(x).view(bits)[usual])
-    assert np.isnan(found[~usual]).all()
+    np.testing.assert_array_equal(result.view(bits)[usual], np.abs(x).view(bits)[usual])
+    assert np.isnan(result[~usual]).all()

@@ -1,4 +1,4 @@
-"""Guards: a condition kept beside an output, and nowhere else."""
+"""Guards: conditions of outputs, and of nothing else."""
 
 from __future__ import annotations
 
@@ -26,9 +26,9 @@ def nodes(*outputs: Any) -> list[Node]:
 
 def test_a_guarded_value_keeps_its_dtype_and_its_condition() -> None:
     condition = X > 1
-    made = guard(condition, X * 2)
-    assert isinstance(made, Node) and made.dtype == np.float32
-    assert condition_of(made) is condition
+    value = guard(condition, X * 2)
+    assert isinstance(value, Node) and value.dtype == np.float32
+    assert condition_of(value) is condition
 
 
 def test_what_is_not_guarded_has_no_condition() -> None:
@@ -37,56 +37,56 @@ def test_what_is_not_guarded_has_no_condition() -> None:
 
 @pytest.mark.parametrize("condition", [X, X.astype("i2"), S], ids=["float", "integer", "one value"])
 def test_a_condition_is_the_truth_of_its_number(condition: Node) -> None:
-    found = condition_of(guard(condition, X))
-    assert found is not None and found.dtype == np.bool_
-    known: dict[Node, Any] = {X: np.array([0.0, 2.0, np.nan], "f4"), S: np.float32(0)}
-    np.testing.assert_array_equal(evaluate(found, known), evaluate(condition, known) != 0)
+    truth = condition_of(guard(condition, X))
+    assert truth is not None and truth.dtype == np.bool_
+    numbers: dict[Node, Any] = {X: np.array([0.0, 2.0, np.nan], "f4"), S: np.float32(0)}
+    np.testing.assert_array_equal(evaluate(truth, numbers), evaluate(condition, numbers) != 0)
 
 
 @pytest.mark.parametrize("condition", [True, False, 1])
 def test_a_condition_may_be_a_number_where_the_value_is_traced(condition: Any) -> None:
-    found = condition_of(guard(condition, X))
-    assert isinstance(found, Literal) and bool(found.value) is bool(condition)
+    truth = condition_of(guard(condition, X))
+    assert isinstance(truth, Literal) and bool(truth.value) is bool(condition)
 
 
 def test_a_value_may_be_a_number_where_the_condition_is_traced() -> None:
-    made = guard(X > 0, 3.5)
-    assert isinstance(made, Node) and made.dtype == np.float64
-    assert made.varies, "it may be stored at some indices and not at others"
+    value = guard(X > 0, 3.5)
+    assert isinstance(value, Node) and value.dtype == np.float64
+    assert value.varies, "it may be stored at some indices and not at others"
 
 
-def test_numbers_alone_are_told_where_a_guard_stands() -> None:
+def test_a_guard_of_numbers_alone_is_refused() -> None:
     with pytest.raises(FormulaError, match=r"stands in a function given to cm\.Map or cm\.fuse"):
         guard(True, 1.0)
 
 
 def test_every_part_of_a_record_has_the_same_condition() -> None:
     record = symbol("r", np.dtype([("a", "f4"), ("m", "i2", 2)]), varies=True)
-    made = guard(X > 0, record)
-    assert isinstance(made, Record)
-    parts = components(made)
+    value = guard(X > 0, record)
+    assert isinstance(value, Record)
+    parts = components(value)
     assert list(parts) == list(components(record))
     assert len({id(condition_of(node)) for node in parts.values()}) == 1
-    assert condition_of(made) is condition_of(next(iter(parts.values())))
+    assert condition_of(value) is condition_of(next(iter(parts.values())))
 
 
-def test_guards_are_told_output_by_output() -> None:
+def test_guards_are_listed_output_by_output() -> None:
     assert guarded([guard(X > 0, X), X]) == (True, False)
     assert guarded([X, guard(X > 0, X)]) == (False, True)
     assert guarded([X, X + 1]) == guarded([]) == ()
 
 
 def test_outputs_may_be_guarded() -> None:
-    made, plain = guard(X > 0, X * 2), X + 1
-    check_guards(nodes(made, plain), [made, plain], "the map")
+    value, plain = guard(X > 0, X * 2), X + 1
+    check_guards(nodes(value, plain), [value, plain], "the map")
 
 
-HELD: Any = guard(X > 0, X)
+GUARD_OF_X: Any = guard(X > 0, X)
 
 
 @pytest.mark.parametrize(
     "output",
-    [HELD + 1, guard(X > 1, HELD), guard(HELD > 1, X), {"a": HELD * 2}],
+    [GUARD_OF_X + 1, guard(X > 1, GUARD_OF_X), guard(GUARD_OF_X > 1, X), {"a": GUARD_OF_X * 2}],
     ids=["sum", "value", "condition", "field"],
 )
 def test_nothing_is_computed_with_a_guarded_value(output: Any) -> None:
@@ -96,10 +96,10 @@ def test_nothing_is_computed_with_a_guarded_value(output: Any) -> None:
 
 
 def test_a_guarded_output_may_not_be_used_by_another() -> None:
-    check_guards(nodes(HELD, HELD), [HELD, HELD], "the map")
-    made: Any = guard(X > 0, X * 2)
+    check_guards(nodes(GUARD_OF_X, GUARD_OF_X), [GUARD_OF_X, GUARD_OF_X], "the map")
+    value: Any = guard(X > 0, X * 2)
     with pytest.raises(FormulaError, match="outputs only"):
-        check_guards(nodes(HELD, made + 1), [HELD, made + 1], "the map")
+        check_guards(nodes(GUARD_OF_X, value + 1), [GUARD_OF_X, value + 1], "the map")
 
 
 @pytest.mark.parametrize("mode", MODES, ids=lambda mode: mode.name)

@@ -49,9 +49,9 @@ def refused_on_purpose(sign: str, *dtypes: np.dtype[Any]) -> bool:
     """uint64 with signed integers loses digits in NumPy's float64; complex numbers have no order, no // and no powers
     but whole ones.
     """
-    mixed = np.dtype("u8") in dtypes and any(d.kind == "i" for d in dtypes)
+    has_both_signs = np.dtype("u8") in dtypes and any(d.kind == "i" for d in dtypes)
     complex_ = any(d.kind == "c" for d in dtypes)
-    return mixed or (complex_ and sign in ("<", "<=", ">", ">=", "**"))
+    return has_both_signs or (complex_ and sign in ("<", "<=", ">", ">=", "**"))
 
 
 @pytest.mark.parametrize("sign", ARITHMETIC)
@@ -59,14 +59,14 @@ def test_operators_give_numpys_dtype(sign: str) -> None:
     operation = ARITHMETIC[sign]
     for a in map(np.dtype, DTYPES):
         for b in map(np.dtype, DTYPES):
-            wanted = numpy_dtype(operation, np.ones(1, a), np.ones(1, b))
+            expected = numpy_dtype(operation, np.ones(1, a), np.ones(1, b))
             x, y = Symbol("x", a), Symbol("y", b)
-            if wanted is None or refused_on_purpose(sign, a, b):
+            if expected is None or refused_on_purpose(sign, a, b):
                 with pytest.raises(DTypeError):
                     operation(x, y)
             else:
                 node = operation(x, y)
-                assert (node.dtype, isinstance(node, Apply)) == (wanted, True), (a, b)
+                assert (node.dtype, isinstance(node, Apply)) == (expected, True), (a, b)
 
 
 @pytest.mark.parametrize("sign", ARITHMETIC)
@@ -75,19 +75,19 @@ def test_numbers_on_either_side_give_numpys_dtype(sign: str, number: Any) -> Non
     operation = ARITHMETIC[sign]
     strong = [number.dtype] if isinstance(number, np.generic) else []
     for a in map(np.dtype, DTYPES):
-        for swapped in (False, True):
-            order = (lambda x: (number, x)) if swapped else (lambda x: (x, number))
-            wanted = numpy_dtype(operation, *order(np.ones(1, a)))
+        for number_first in (False, True):
+            order = (lambda x: (number, x)) if number_first else (lambda x: (x, number))
+            expected = numpy_dtype(operation, *order(np.ones(1, a)))
             complex_ = isinstance(number, complex)
-            if sign == "**" and not swapped and type(number) is int:
+            if sign == "**" and not number_first and type(number) is int:
                 if a == BOOL:
                     continue  # NumPy squares bools to int8 by a short cut; any other exponent follows the rule, as ours
-                wanted = a
-            elif wanted is None or refused_on_purpose(sign, a, *strong, *([np.dtype("c16")] if complex_ else [])):
+                expected = a
+            elif expected is None or refused_on_purpose(sign, a, *strong, *([np.dtype("c16")] if complex_ else [])):
                 with pytest.raises(DTypeError):
                     operation(*order(Symbol("x", a)))
                 continue
-            assert operation(*order(Symbol("x", a))).dtype == wanted, (a, swapped)
+            assert operation(*order(Symbol("x", a))).dtype == expected, (a, number_first)
 
 
 @pytest.mark.parametrize("dtype", DTYPES)
@@ -118,7 +118,7 @@ def test_astype_converts_and_refuses_what_loses_a_part() -> None:
         Symbol("z", np.dtype("c8")).astype("f4")
 
 
-def test_nodes_are_told_apart_by_identity() -> None:
+def test_nodes_are_compared_by_identity() -> None:
     x, y = Symbol("x", F4), Symbol("x", F4)
     assert {x: 1, y: 2}[x] == 1
     assert isinstance(x == y, Apply)
@@ -181,10 +181,10 @@ def weak(number: Any, dtype: str) -> Symbol:
 
 def test_what_comes_from_python_numbers_alone_stays_weak() -> None:
     x, s = Symbol("x", F4), weak(0.5, "f4")
-    for made in (s + s, 1 - s, s * 2, -s, abs(s), (1 - s) * (1 + s), s**2, s / 3):
-        assert (made.weak, made.dtype) == (0.0, F4)
-        assert (x * made).dtype == F4
-        assert (Symbol("h", np.dtype("f2")) * made).dtype == np.float16
+    for node in (s + s, 1 - s, s * 2, -s, abs(s), (1 - s) * (1 + s), s**2, s / 3):
+        assert (node.weak, node.dtype) == (0.0, F4)
+        assert (x * node).dtype == F4
+        assert (Symbol("h", np.dtype("f2")) * node).dtype == np.float16
 
 
 def test_weak_numbers_move_to_the_next_kind_as_python_numbers_do() -> None:
@@ -202,16 +202,16 @@ def test_weak_numbers_move_to_the_next_kind_as_python_numbers_do() -> None:
 # -------------------------------------------------------------------------------------------------- graphs, records
 def test_postorder_gives_arguments_first_and_every_node_once() -> None:
     x, y = Symbol("x", F4), Symbol("y", F4)
-    shared = x * y
-    top = (shared + x) / (shared + y)
-    order = list(postorder([top, shared]))
+    product = x * y
+    top = (product + x) / (product + y)
+    order = list(postorder([top, product]))
     assert len(order) == len({id(node) for node in order}) == 6
     place = {id(node): i for i, node in enumerate(order)}
     for node in order:
         if isinstance(node, Apply):
             assert all(place[id(arg)] < place[id(node)] for arg in node.args)
     assert order[-1] is top
-    assert next(postorder([top], {id(shared)})) is x, "what is known is left out, and what is below it"
+    assert next(postorder([top], {id(product)})) is x, "what is known is left out, and what is below it"
     assert not list(postorder([top], {id(top)}))
 
 
@@ -231,7 +231,7 @@ def test_values_are_one_part_or_one_per_field() -> None:
     assert isinstance(rebuild({"only": x}), Record)
 
 
-def test_a_record_tells_its_fields_and_has_no_arithmetic() -> None:
+def test_a_record_lists_its_fields_and_has_no_arithmetic() -> None:
     record = Record(a=Symbol("a", F4), b=Symbol("b", F4))
     with pytest.raises(FormulaError, match="no field 'c'; the value has 'a', 'b'"):
         record["c"]

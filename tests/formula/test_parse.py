@@ -1,4 +1,4 @@
-"""Expression strings: what is allowed means what Python means; nothing else gets near a compiler."""
+"""Expression strings: each has the meaning that Python gives it, or raises an error before anything is compiled."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ LARGE = [
 CORPUS = list(dict.fromkeys([*BREAK_OUTS, *PYTHON, *LOOK_ALIKES, *LARGE]))
 
 
-def called(text: str, dtype: str = "f4") -> Any:
+def nodes_of(text: str, dtype: str = "f4") -> Any:
     """Parses, and builds the nodes for arguments of a dtype."""
     expression = Expression(text)
     return expression(*[Symbol(name, np.dtype(dtype)) for name in expression.names])
@@ -91,10 +91,10 @@ def test_nothing_outside_the_grammar_gets_through(text: str) -> None:
     begin = time.perf_counter()
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        with pytest.raises(FormulaError) as caught:
-            called(text)
+        with pytest.raises(FormulaError) as failure:
+            nodes_of(text)
     assert time.perf_counter() - begin < 1.0
-    assert len(str(caught.value)) < 2 * MAX_LENGTH + 4000
+    assert len(str(failure.value)) < 2 * MAX_LENGTH + 4000
 
 
 @pytest.mark.parametrize("text", ["x + 10**10**10", "(2**1000)**1000 * x", "x; }"])
@@ -109,7 +109,7 @@ def test_any_text_at_all_is_an_expression_or_a_formula_error(text: str) -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         try:
-            called(text)
+            nodes_of(text)
         except ClMapReduceError as error:
             assert str(error)
 
@@ -126,12 +126,12 @@ def test_shuffled_pieces_of_the_grammar_raise_nothing_else(pieces: list[str]) ->
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         with suppress(ClMapReduceError):
-            assert isinstance(called("".join(pieces)), (Node, bool, int, float, complex))
+            assert isinstance(nodes_of("".join(pieces)), (Node, bool, int, float, complex))
 
 
 # ---------------------------------------------------------------------------------------------------------- messages
 @pytest.mark.parametrize(
-    ("text", "told", "caret"),
+    ("text", "message", "caret"),
     [
         ("x + y.real", "Attribute is not allowed in an expression", "    ^"),
         ("  x + sinus(x)", "unknown function 'sinus'; known are abs, add", "    ^"),
@@ -143,25 +143,25 @@ def test_shuffled_pieces_of_the_grammar_raise_nothing_else(pieces: list[str]) ->
         ("(x +\n y +\n [z])", "List is not allowed in an expression", " ^"),
     ],
 )
-def test_a_refusal_points_at_what_offends(text: str, told: str, caret: str) -> None:
-    with pytest.raises(FormulaError) as caught:
+def test_a_refusal_points_at_what_offends(text: str, message: str, caret: str) -> None:
+    with pytest.raises(FormulaError) as failure:
         Expression(text)
-    lines = str(caught.value).split("\n")
-    assert told in lines[0]
+    lines = str(failure.value).split("\n")
+    assert message in lines[0]
     if caret:
         assert lines[2] == "    " + caret
         assert lines[1].strip() in text
 
 
-def test_constants_that_python_cannot_compute_are_told_where() -> None:
+def test_errors_of_constants_show_their_place() -> None:
     with pytest.raises(FormulaError, match="cannot compute this: division by zero\n    x \\+ 1 / 0\n        \\^"):
-        called("x + 1 / 0")
+        nodes_of("x + 1 / 0")
     with pytest.raises(FormulaError, match="cannot compute this: negative shift count"):
-        called("1 << -1")
+        nodes_of("1 << -1")
     with pytest.raises(FormulaError, match="an exponent of constants is at most 1000"):
-        called("2 ** 1001")
+        nodes_of("2 ** 1001")
     with pytest.raises(FormulaError, match="more than 1024 bits"):
-        called("(2 ** 1000) ** 2")
+        nodes_of("(2 ** 1000) ** 2")
 
 
 def test_the_number_of_values_is_checked() -> None:
@@ -173,7 +173,7 @@ def test_the_number_of_values_is_checked() -> None:
 
 def test_a_field_of_what_has_none_is_refused() -> None:
     with pytest.raises(FormulaError, match="it has no field or element 'a'"):
-        called("x['a']")
+        nodes_of("x['a']")
     record = Record(a=Symbol("a", np.dtype("f4")))
     assert Expression("r['a']")(record) is record["a"]
     with pytest.raises(FormulaError, match="no field 'b'; the value has 'a'"):
@@ -188,16 +188,16 @@ def test_names_are_only_names() -> None:
     """What C or OpenCL would take for its own never enters a kernel as it is."""
     text = "float + kernel * goto - int4 + get_global_id + __proto if False else 0"
     with pytest.raises(FormulaError):
-        called(text)
+        nodes_of(text)
     x = np.arange(20, dtype=np.float32)
-    made = cm.Map("float * kernel + goto - int4 / cmr_map")(x, x, x, x, x + 1)
-    np.testing.assert_allclose(made, x * x + x - x / (x + 1), rtol=1e-6)
+    result = cm.Map("float * kernel + goto - int4 / cmr_map")(x, x, x, x, x + 1)
+    np.testing.assert_allclose(result, x * x + x - x / (x + 1), rtol=1e-6)
 
 
 @pytest.mark.parametrize("text", ["n < (1 << 100)", "n + (1 << 100)", "minimum(1 << 100, 2)", "floor(1 << 100)"])
-def test_integers_that_no_kernel_holds_are_told(text: str) -> None:
+def test_integers_that_no_kernel_holds_are_refused(text: str) -> None:
     with pytest.raises(DTypeError, match=f"the constant {1 << 100} does not fit int64"):
-        called(text, "i8")
+        nodes_of(text, "i8")
 
 
 def test_names_come_in_order_of_first_appearance() -> None:
@@ -208,9 +208,9 @@ def test_names_come_in_order_of_first_appearance() -> None:
 
 
 def test_the_depth_and_size_that_are_promised_work() -> None:
-    called("-" * (MAX_DEPTH - 1) + "x")
-    called("+".join(["x"] * 49))
-    assert called("(" * 90 + "x" + ")" * 90).dtype == np.float32
+    nodes_of("-" * (MAX_DEPTH - 1) + "x")
+    nodes_of("+".join(["x"] * 49))
+    assert nodes_of("(" * 90 + "x" + ")" * 90).dtype == np.float32
 
 
 VALUES = {
@@ -276,9 +276,9 @@ def numpys(text: str) -> Any:
 def ours(text: str) -> Any:
     expression = Expression(text)
     symbols = [Symbol(name, VALUES[name].dtype) for name in expression.names]
-    made = expression(*symbols)
-    known: dict[Node, Any] = {symbol: VALUES[symbol.name] for symbol in symbols}
-    return evaluate(made, known) if isinstance(made, Node) else made
+    value = expression(*symbols)
+    numbers: dict[Node, Any] = {symbol: VALUES[symbol.name] for symbol in symbols}
+    return evaluate(value, numbers) if isinstance(value, Node) else value
 
 
 def has_a_huge_constant(text: str) -> bool:
@@ -303,17 +303,17 @@ def has_a_huge_constant(text: str) -> bool:
 @example("(x + (1 << 100))")
 def test_an_expression_means_what_python_and_numpy_mean(text: str) -> None:
     """Where an integer of more than 64 bits takes part we may refuse what NumPy does not, and the other way round."""
-    wanted, huge = numpys(text), has_a_huge_constant(text)
-    if wanted is None and not huge:
+    expected, huge = numpys(text), has_a_huge_constant(text)
+    if expected is None and not huge:
         with pytest.raises(ClMapReduceError):
             ours(text)
         return
     try:
-        found = ours(text)
+        result = ours(text)
     except ClMapReduceError:
         assert huge, text
         return
-    if wanted is None or np.asarray(wanted).dtype == object:
+    if expected is None or np.asarray(expected).dtype == object:
         return
-    assert np.result_type(found) == np.result_type(wanted), text
-    np.testing.assert_array_equal(found, wanted, err_msg=text)
+    assert np.result_type(result) == np.result_type(expected), text
+    np.testing.assert_array_equal(result, expected, err_msg=text)

@@ -1,6 +1,6 @@
 """Random valid and invalid calls: `python tests/fuzz --device pocl --valid 1000 --invalid 1000`.
 
-Ends with code 1 where anything was found. `--case` repeats one case in this process.
+Ends with code 1 if there are findings. `--case` repeats one case in this process.
 """
 
 from __future__ import annotations
@@ -19,20 +19,20 @@ from pathlib import Path
 HERE = Path(__file__).resolve().parent
 sys.path[:0] = [str(HERE.parent), str(HERE.parents[1]), str(HERE.parent / "pairwise")]
 
-from fuzz.case import SHARED  # noqa: E402
+from fuzz.case import NEIGHBOURS  # noqa: E402
 from fuzz.findings import Findings  # noqa: E402
-from fuzz.plan import blocks, families_of, known  # noqa: E402
+from fuzz.plan import blocks, families_of, names_of  # noqa: E402
 from fuzz.watch import Block, Finding, Worker  # noqa: E402
 
 LIMIT = {"valid": 60.0, "invalid": 30.0}
 """Seconds of work that a case may take."""
 PROGRESS = 60.0
 """Seconds between lines that say how many cases ran."""
-RECYCLED = {"valid": 1 << 30, "invalid": 400}
+CASES_OF_PROCESS = {"valid": 1 << 30, "invalid": 400}
 """Cases until a process is replaced."""
 
 
-def arguments(given: list[str] | None = None) -> argparse.Namespace:
+def arguments(words: list[str] | None = None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python tests/fuzz", description="Random valid and invalid calls of every family.")
     parser.add_argument("--device", default="", help="part of the device's name; the best one by default")
     parser.add_argument("--valid", type=int, default=2000, help="valid cases")
@@ -44,10 +44,10 @@ def arguments(given: list[str] | None = None) -> argparse.Namespace:
     parser.add_argument("--limit", type=float, default=None, help="seconds of work that a case may take")
     parser.add_argument("--kind", choices=("valid", "invalid"), default="valid", help="of --case")
     parser.add_argument("--case", type=int, default=None, help="repeat this case of --family")
-    return parser.parse_args(given)
+    return parser.parse_args(words)
 
 
-def repeat(asked: argparse.Namespace) -> int:
+def repeat(options: argparse.Namespace) -> int:
     """One case, here, with its error."""
     from fuzz.case import Home
     from fuzz.run import run
@@ -55,38 +55,38 @@ def repeat(asked: argparse.Namespace) -> int:
 
     import clmapreduce as cm
 
-    home = Home(cm.Context(asked.device or None))
+    home = Home(cm.Context(options.device or None))
     cm.use(home.context)
-    if asked.kind == "invalid":
-        found = invalid(asked.family, asked.case, home)
-        print(found or "nothing was found")
-        return int(found is not None)
-    print("\n".join(run(asked.family, asked.case, home).notes))
+    if options.kind == "invalid":
+        finding = invalid(options.family, options.case, home)
+        print(finding or "nothing was found")
+        return int(finding is not None)
+    print("\n".join(run(options.family, options.case, home).notes))
     return 0
 
 
 class Campaign:
     """All blocks of cases, shared among processes."""
 
-    def __init__(self, asked: argparse.Namespace, seed: int) -> None:
-        self.asked, self.findings = asked, Findings(asked.device or "''")
+    def __init__(self, options: argparse.Namespace, seed: int) -> None:
+        self.options, self.findings = options, Findings(options.device or "''")
         self.ran: Counter[tuple[str, str]] = Counter()
-        self.spent: Counter[tuple[str, str]] = Counter()
+        self.seconds: Counter[tuple[str, str]] = Counter()
         self.kernels = 0
-        self._end = time.monotonic() + asked.seconds
-        self._blocks = blocks({"valid": asked.valid, "invalid": asked.invalid}, seed, asked.family)
+        self._end = time.monotonic() + options.seconds
+        self._blocks = blocks({"valid": options.valid, "invalid": options.invalid}, seed, options.family)
         self._lock = threading.Lock()
         self._caches = tempfile.TemporaryDirectory()
 
     def run(self) -> None:
-        threads = [threading.Thread(target=self._work, args=(k,)) for k in range(self.asked.processes)]
+        threads = [threading.Thread(target=self._work, args=(k,)) for k in range(self.options.processes)]
         for thread in threads:
             thread.start()
-        told = time.monotonic()
+        last = time.monotonic()
         while any(thread.is_alive() for thread in threads):
             time.sleep(0.2)
-            if time.monotonic() > told + PROGRESS:
-                told = time.monotonic()
+            if time.monotonic() > last + PROGRESS:
+                last = time.monotonic()
                 print(f"... {self.totals['valid']} valid and {self.totals['invalid']} invalid cases", flush=True)
         self._caches.cleanup()
 
@@ -106,50 +106,50 @@ class Campaign:
         with self._lock:
             return None if self._stop() else next(self._blocks, None)
 
-    def _found(self, finding: Finding) -> None:
+    def _report(self, finding: Finding) -> None:
         with self._lock:
-            told = self.findings.add(finding)
-            if told is not None:
-                print(told, flush=True)
+            text = self.findings.add(finding)
+            if text is not None:
+                print(text, flush=True)
 
     def _work(self, number: int) -> None:
-        """One process at a time for valid cases, one for invalid ones. PoCL's folders had better not be shared."""
+        """One process at a time for valid cases, one for invalid ones. Each process has folders of its own for PoCL."""
         folder = Path(self._caches.name) / str(number)
         environment = {"POCL_CACHE_DIR": str(folder / "pocl"), "CLMR_CACHE_DIR": str(folder / "kernels")}
         environment["CLMR_MEMORY_LIMIT"] = os.environ.get("CLMR_MEMORY_LIMIT", "2GB")
-        workers = {kind: Worker(self.asked.device, self.asked.limit or LIMIT[kind], environment, RECYCLED[kind]) for kind in LIMIT}
+        workers = {kind: Worker(self.options.device, self.options.limit or LIMIT[kind], environment, CASES_OF_PROCESS[kind]) for kind in LIMIT}
         while (block := self._next()) is not None:
-            begun = time.monotonic()
+            begin = time.monotonic()
             before = workers[block.kind].kernels
-            done = workers[block.kind].run(block, self._found, self._stop)
+            count = workers[block.kind].run(block, self._report, self._stop)
             with self._lock:
-                self.ran[block.kind, block.family] += done
-                self.spent[block.kind, block.family] += time.monotonic() - begun
+                self.ran[block.kind, block.family] += count
+                self.seconds[block.kind, block.family] += time.monotonic() - begin
                 self.kernels += workers[block.kind].kernels - before
         for worker in workers.values():
             worker.stop()
 
 
-def main(given: list[str] | None = None) -> int:
-    asked = arguments(given)
-    unknown = set((asked.family or "").split(",")) - {""} - {f for kind in LIMIT for f in known(kind)}
+def main(words: list[str] | None = None) -> int:
+    options = arguments(words)
+    unknown = set((options.family or "").split(",")) - {""} - {f for kind in LIMIT for f in names_of(kind)}
     if unknown:
         print(f"no family {', '.join(sorted(unknown))}; there are {', '.join(f for kind in LIMIT for f in families_of(kind))}")
         return 2
-    if asked.case is not None:
-        return repeat(asked)
-    seed = secrets.randbits(31) // SHARED * SHARED if asked.seed is None else asked.seed
-    print(f"--seed {seed} repeats these cases; device {asked.device or 'the best'}", flush=True)
-    campaign, begun = Campaign(asked, seed), time.monotonic()
+    if options.case is not None:
+        return repeat(options)
+    seed = secrets.randbits(31) // NEIGHBOURS * NEIGHBOURS if options.seed is None else options.seed
+    print(f"--seed {seed} repeats these cases; device {options.device or 'the best'}", flush=True)
+    campaign, begin = Campaign(options, seed), time.monotonic()
     signal.signal(signal.SIGTERM, campaign.end)
     signal.signal(signal.SIGINT, campaign.end)
     campaign.run()
     for kind in LIMIT:
         rows = [(family, n) for (k, family), n in campaign.ran.items() if k == kind]
         for family, n in sorted(rows):
-            print(f"  {kind:8}{family:22}{n:8} cases {1e3 * campaign.spent[kind, family] / max(n, 1):8.1f} ms each")
+            print(f"  {kind:8}{family:22}{n:8} cases {1e3 * campaign.seconds[kind, family] / max(n, 1):8.1f} ms each")
     totals = campaign.totals
-    print(f"{totals['valid']} valid and {totals['invalid']} invalid cases in {time.monotonic() - begun:.0f} s, {campaign.kernels} distinct kernels")
+    print(f"{totals['valid']} valid and {totals['invalid']} invalid cases in {time.monotonic() - begin:.0f} s, {campaign.kernels} distinct kernels")
     print(f"found: {campaign.findings.counts() or 'nothing'}")
     return int(campaign.findings.failing() > 0)
 

@@ -1,4 +1,4 @@
-"""One case: its random numbers, the device it runs on, and a note of what it did."""
+"""One case: its random numbers, its device, and notes of its calls."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import numpy as np
 
 import clmapreduce as cm
 
-SHARED = 128
+NEIGHBOURS = 128
 """So many neighbouring seeds make the same kind of call, on other data: they share its kernels."""
 
 EDGES = sorted({0, 1, 2, 3, 7, 9, 1009, 4099, 5, *(2**k + d for k in range(3, 13) for d in (-1, 0, 1))})
@@ -35,8 +35,8 @@ class Home:
     def dtypes(self, kinds: str) -> list[np.dtype[Any]]:
         """The scalar dtypes of some kinds ("b" "i" "u" "f" "c") that the device computes with."""
         codes = {"b": "?", "i": "i1 i2 i4 i8", "u": "u1 u2 u4 u8", "f": "f2 f4 f8", "c": "c8 c16"}
-        found = [np.dtype(code) for kind in kinds for code in codes[kind].split()]
-        return [d for d in found if self._has(d)]
+        dtypes_here = [np.dtype(code) for kind in kinds for code in codes[kind].split()]
+        return [d for d in dtypes_here if self._has(d)]
 
     def _has(self, dtype: np.dtype[Any]) -> bool:
         if dtype == np.float16:
@@ -81,13 +81,13 @@ class Case:
     def how(self, tiles: bool = False) -> dict[str, Any]:
         """Keywords of every call."""
         mode = self.one(self.home.modes)
-        made = {"context": self.home.context, "mode": mode}
+        keywords = {"context": self.home.context, "mode": mode}
         if tiles and mode == "sequential" and self.chance(0.2):
-            made["tiles"] = 1
-        return made
+            keywords["tiles"] = 1
+        return keywords
 
 
 def streams(family: str, seed: int) -> tuple[np.random.Generator, np.random.Generator]:
     """(random numbers of the kind of call, of its data)."""
     word = zlib.crc32(family.encode())
-    return np.random.default_rng([word, 0, seed // SHARED]), np.random.default_rng([word, 1, seed])
+    return np.random.default_rng([word, 0, seed // NEIGHBOURS]), np.random.default_rng([word, 1, seed])

@@ -12,7 +12,7 @@ from pathlib import Path
 
 sys.path[:0] = [str(Path(__file__).parents[1]), str(Path(__file__).parents[2])]  # the oracles, the library
 
-from support.driver_faults import CODES, ENQUEUED, Driver, fails_cleanly, nothing_lost, places  # noqa: E402
+from support.driver_faults import CODES, ENQUEUES, Driver, fails_cleanly, no_leak, places  # noqa: E402
 from support.exact_calls import families  # noqa: E402
 
 import clmapreduce as cm  # noqa: E402
@@ -25,13 +25,13 @@ def run(device: str | None, seconds: float) -> int:
         for place in places(context, family, every=True):
             for fault in CODES:
                 for late in (False, True):
-                    if late and place[0] not in ENQUEUED:
+                    if late and place[0] not in ENQUEUES:
                         continue
                     if time.monotonic() > until:
                         return count
                     driver = Driver(place, fault, late)
                     try:
-                        with nothing_lost(context.queue):
+                        with no_leak(context.queue):
                             fails_cleanly(context, family, driver)
                     except Exception as error:
                         raise AssertionError(f"{name}: call {place} with {fault}, late: {late}") from error
@@ -43,5 +43,5 @@ if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--device", default=None, help="as for cm.select_device")
     parser.add_argument("--seconds", type=float, default=float("inf"))
-    given = parser.parse_args()
-    print(f"{run(given.device, given.seconds)} faults of the driver: each an error of ours or none, nothing lost")
+    options = parser.parse_args()
+    print(f"{run(options.device, options.seconds)} faults of the driver: each an error of ours or none, nothing lost")

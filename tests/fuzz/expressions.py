@@ -24,7 +24,7 @@ WHOLE = {
     "left": lambda a, b: a << (b & 7), "right": lambda a, b: a >> (b & 7), "floor": lambda a, b: a // ((b & 7) + 1),
     "rest": lambda a, b: a % ((b & 7) + 1),
 }  # fmt: skip
-TRACED: Operations = {
+SYMBOLIC: Operations = {
     **ARITHMETIC, **WHOLE, "quotient": lambda a, b: a / (abs(b) + 1), "root": lambda a: cm.math.sqrt(abs(a)),
     "decay": lambda a: cm.math.exp(-abs(a)), "sin": cm.math.sin, "tanh": cm.math.tanh, "larger": cm.math.maximum,
     "smaller": cm.math.minimum, "less": lambda a, b, c, d: cm.where(a < b, c, d), "equal": lambda a, b, c, d: cm.where(a == b, c, d),
@@ -53,7 +53,7 @@ SIZES = {"neg": 1, "abs": 1, "not": 1, "root": 1, "decay": 1, "sin": 1, "tanh": 
 
 
 def drawn_tree(rng: np.random.Generator, kind: str, count: int, depth: int = 3, leaves: Sequence[int] | None = None) -> Tree:
-    """A formula of `count` vectors of a dtype of that kind. What is compared is a vector itself, which nothing rounds.
+    """A formula of `count` vectors of a dtype of that kind. Comparisons are of the vectors themselves, which are exact.
     leaves: which of the vectors may be compared, all by default.
     """
     exact = list(range(count)) if leaves is None else list(leaves)
@@ -61,38 +61,38 @@ def drawn_tree(rng: np.random.Generator, kind: str, count: int, depth: int = 3, 
     def leaf() -> Tree:
         return ("x", int(rng.integers(count)))
 
-    def grown(left: int) -> Tree:
-        if left == 0 or rng.random() < 0.15:
+    def tree_of_depth(depth_left: int) -> Tree:
+        if depth_left == 0 or rng.random() < 0.15:
             return leaf()
         name = str(rng.choice({"f": FLOATS, "b": BOOLS}.get(kind, INTEGERS)))
         if kind == "u" and name in ("neg", "abs"):
             name = "not"
         if name in ("plus", "times"):
             number = float(rng.choice([0.5, 2.0, -1.5, 0.25])) if kind == "f" else int(rng.integers(0, 7))
-            return (name, grown(left - 1), ("number", number))
+            return (name, tree_of_depth(depth_left - 1), ("number", number))
         if name in ("less", "equal"):
             if not exact:
                 return leaf()
             pair = [("x", int(rng.choice(exact))) for _ in range(2)]
-            return (name, *pair, grown(left - 1), grown(left - 1))
-        return (name, *(grown(left - 1) for _ in range(SIZES.get(name, 2))))
+            return (name, *pair, tree_of_depth(depth_left - 1), tree_of_depth(depth_left - 1))
+        return (name, *(tree_of_depth(depth_left - 1) for _ in range(SIZES.get(name, 2))))
 
-    return grown(depth)
+    return tree_of_depth(depth)
 
 
-def evaluated(tree: Tree, vectors: Sequence[Any], operations: Operations) -> Any:
+def evaluate(tree: Tree, vectors: Sequence[Any], operations: Operations) -> Any:
     if tree[0] == "x":
         return vectors[tree[1]]
     if tree[0] == "number":
         return tree[1]
-    return operations[tree[0]](*(evaluated(part, vectors, operations) for part in tree[1:]))
+    return operations[tree[0]](*(evaluate(part, vectors, operations) for part in tree[1:]))
 
 
-def traced(tree: Tree, count: int) -> Callable[..., Any]:
+def function_of(tree: Tree, count: int) -> Callable[..., Any]:
     """A function of `count` arguments for the library to trace."""
-    named = ", ".join(f"x{k}" for k in range(count))
-    made: Callable[..., Any] = eval(f"lambda {named}: run(tree, [{named}], ops)", {"run": evaluated, "tree": tree, "ops": TRACED})
-    return made
+    names = ", ".join(f"x{k}" for k in range(count))
+    function: Callable[..., Any] = eval(f"lambda {names}: run(tree, [{names}], ops)", {"run": evaluate, "tree": tree, "ops": SYMBOLIC})
+    return function
 
 
 def text_of(tree: Tree) -> str:
@@ -104,18 +104,11 @@ def text_of(tree: Tree) -> str:
     return TEXTS[tree[0]].format(*(text_of(part) for part in tree[1:]))
 
 
-def used(tree: Tree) -> set[int]:
-    """Which vectors it reads."""
-    if tree[0] == "x":
-        return {tree[1]}
-    return set().union(*(used(part) for part in tree[1:])) if tree[0] != "number" else set()
-
-
 def expected(tree: Tree, vectors: Sequence[Any]) -> Any:
     """A `Near` for floats, else what NumPy gives. vectors: arrays of one dtype, or what this gave."""
     if isinstance(vectors[0], Near) or vectors[0].dtype.kind == "f":
         with np.errstate(all="ignore"):
-            return evaluated(tree, [v if isinstance(v, Near) else Near.of(v) for v in vectors], BOUNDED)
+            return evaluate(tree, [v if isinstance(v, Near) else Near.of(v) for v in vectors], BOUNDED)
     with np.errstate(all="ignore"):
-        made = evaluated(tree, vectors, NUMPY)
-    return np.asarray(made)
+        value = evaluate(tree, vectors, NUMPY)
+    return np.asarray(value)

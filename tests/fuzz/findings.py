@@ -16,13 +16,13 @@ class Findings:
 
     def __init__(self, device: str) -> None:
         self._device = device
-        self._seen: Counter[tuple[str, ...]] = Counter()
+        self._times: Counter[tuple[str, ...]] = Counter()
 
     def add(self, finding: Finding) -> str | None:
-        """What to print of a finding; None for one that is known."""
+        """The text of a finding to print; None for a repetition."""
         key = self._key(finding)
-        self._seen[key] += 1
-        return None if self._seen[key] > 1 else self.told(finding)
+        self._times[key] += 1
+        return None if self._times[key] > 1 else self.text_of(finding)
 
     @staticmethod
     def _key(finding: Finding) -> tuple[str, ...]:
@@ -30,7 +30,7 @@ class Findings:
             return finding.kind, finding.block.family, re.sub(r"[\d.e+-]+", "#", finding.what)[:60]
         return finding.kind, finding.where
 
-    def told(self, finding: Finding) -> str:
+    def text_of(self, finding: Finding) -> str:
         block = finding.block
         lines = [
             f"[{finding.kind}] {block.family} ({block.kind}): {finding.what}" + (f" ({finding.where})" if finding.where else ""),
@@ -40,12 +40,12 @@ class Findings:
         return "\n".join(lines)
 
     def __len__(self) -> int:
-        return len(self._seen)
+        return len(self._times)
 
     def counts(self) -> str:
         """How many of each kind, repetitions in brackets."""
-        kinds = Counter(key[0] for key in self._seen)
-        return ", ".join(f"{n} {kind} ({sum(c for k, c in self._seen.items() if k[0] == kind)} times)" for kind, n in sorted(kinds.items()))
+        kinds = Counter(key[0] for key in self._times)
+        return ", ".join(f"{n} {kind} ({sum(c for k, c in self._times.items() if k[0] == kind)} times)" for kind, n in sorted(kinds.items()))
 
     def failing(self) -> int:
-        return sum(key[0] != "taken" for key in self._seen)
+        return sum(key[0] != "taken" for key in self._times)

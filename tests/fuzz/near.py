@@ -33,14 +33,14 @@ class Near:
     def _number(self, other: Any) -> Near:
         return other if isinstance(other, Near) else Near(self.dtype.type(other), 0.0, self.dtype)
 
-    def _rounded(self, value: Any, far: Any, units: float = 1.0) -> Near:
+    def _with_rounding(self, value: Any, far: Any, units: float = 1.0) -> Near:
         own = units * self.unit * (np.abs(value) + far)
         tiny = 2 * float(np.finfo(self.dtype).tiny)  # devices may flush what is below
         return Near(value, (np.asarray(far + own, np.float64) + tiny) * 1.001, self.dtype)
 
     def __add__(self, other: Any) -> Near:
         other = self._number(other)
-        return self._rounded(self.value + other.value, self.far + other.far)
+        return self._with_rounding(self.value + other.value, self.far + other.far)
 
     def __sub__(self, other: Any) -> Near:
         return self + -self._number(other)
@@ -48,13 +48,13 @@ class Near:
     def __mul__(self, other: Any) -> Near:
         other = self._number(other)
         far = np.abs(self.value) * other.far + np.abs(other.value) * self.far + self.far * other.far
-        return self._rounded(self.value * other.value, far)
+        return self._with_rounding(self.value * other.value, far)
 
     def __truediv__(self, other: Any) -> Near:
         other = self._number(other)
         value = self.value / other.value
         room = np.maximum(np.abs(other.value) - other.far, 1e-300)
-        return self._rounded(value, (self.far + np.abs(value) * other.far) / room, 5)
+        return self._with_rounding(value, (self.far + np.abs(value) * other.far) / room, 5)
 
     def __radd__(self, other: Any) -> Near:
         return self._number(other) + self
@@ -75,24 +75,24 @@ class Near:
     def decaying(self) -> Near:
         """exp(-|self|)."""
         value = np.exp(-np.abs(self.value))
-        return self._rounded(value, value * np.expm1(np.minimum(self.far, 50.0)), FUNCTION)
+        return self._with_rounding(value, value * np.expm1(np.minimum(self.far, 50.0)), FUNCTION)
 
     def root(self) -> Near:
         """The square root of the magnitude."""
         value = np.sqrt(np.abs(self.value))
         far = np.minimum(np.sqrt(self.far), self.far / np.maximum(value, 1e-300))
-        return self._rounded(value, far, FUNCTION)
+        return self._with_rounding(value, far, FUNCTION)
 
     def smooth(self, function: Any) -> Near:
         """A NumPy function whose slope is at most 1, such as sin."""
-        return self._rounded(function(self.value), self.far, FUNCTION)
+        return self._with_rounding(function(self.value), self.far, FUNCTION)
 
     def larger(self, other: Any, function: Any = np.maximum) -> Near:
         other = self._number(other)
         return Near(function(self.value, other.value), np.maximum(self.far, other.far), self.dtype)
 
     # ------------------------------------------------------------------------------------------- along the lines
-    def reduced(self, name: str, accumulate: str, fp64: bool) -> Near:
+    def reduce_line(self, name: str, accumulate: str, fp64: bool) -> Near:
         """A reduction by name, (…, 1)."""
         length = self.value.shape[-1]
         if name in ("minimum", "maximum"):
@@ -109,7 +109,7 @@ class Near:
         far = tolerance(self.dtype, value, sizes, max(length, 1), accumulate, fp64)
         return Near(value, self.far.sum(-1, keepdims=True) * 1.001 + far, self.dtype)
 
-    def scanned(self, name: str, exclusive: bool) -> Near:
+    def scan_line(self, name: str, exclusive: bool) -> Near:
         """All prefixes, of sums or extrema."""
         if name == "sum":
             value, far = self.value.cumsum(-1), self.far.cumsum(-1)
@@ -125,23 +125,23 @@ class Near:
             value, far = (np.concatenate([np.full((*v.shape[:-1], 1), f), v[..., :-1]], -1)[..., : v.shape[-1]] for v, f in ((value, first), (far, 0.0)))
         return Near(value, far, self.dtype)
 
-    def check(self, got: Any, told: object = "") -> None:
+    def check(self, result: Any, words: object = "") -> None:
         """Asserts that this may have come out. What leaves half of the dtype's range is not looked at."""
-        got = np.asarray(got)
-        assert got.dtype == self.dtype, f"dtype {got.dtype}, expected {self.dtype} {told}"
-        assert got.shape == self.value.shape, f"shape {got.shape}, expected {self.value.shape} {told}"
+        result = np.asarray(result)
+        assert result.dtype == self.dtype, f"dtype {result.dtype}, expected {self.dtype} {words}"
+        assert result.shape == self.value.shape, f"shape {result.shape}, expected {self.value.shape} {words}"
         value = self.value
         with np.errstate(all="ignore"):
             inside = np.abs(value) + self.far < float(np.finfo(self.dtype).max) / 4
-            off = np.abs(got.astype(np.longdouble) - value)
+            off = np.abs(result.astype(np.longdouble) - value)
             wrong = inside & ~(off <= self.far)
         if wrong.any():
             at = tuple(int(i) for i in np.argwhere(wrong)[0])
             raise AssertionError(
-                f"{int(wrong.sum())} of {wrong.size} differ, first at {at}: {got[at]!r}, expected {value[at]!r} within {self.far[at]:.3g} {told}"
+                f"{int(wrong.sum())} of {wrong.size} differ, first at {at}: {result[at]!r}, expected {value[at]!r} within {self.far[at]:.3g} {words}"
             )
 
 
-def where(condition: Any, chosen: Near, otherwise: Near) -> Near:
+def where(condition: Any, one: Near, otherwise: Near) -> Near:
     """Of one or the other; the condition is exact."""
-    return Near(np.where(condition, chosen.value, otherwise.value), np.where(condition, chosen.far, otherwise.far), chosen.dtype)
+    return Near(np.where(condition, one.value, otherwise.value), np.where(condition, one.far, otherwise.far), one.dtype)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from itertools import count
 
-from fuzz.case import SHARED
+from fuzz.case import NEIGHBOURS
 from fuzz.families import BY_NAME, FAMILIES
 from fuzz.invalid.calls import CALLS
 from fuzz.invalid.planted import PLANTED
@@ -18,30 +18,30 @@ FEWER = {"environment": 10}
 
 
 def families_of(kind: str) -> list[str]:
-    """Those that are drawn."""
+    """The families that a run draws."""
     return list(FAMILIES if kind == "valid" else CALLS)
 
 
-def known(kind: str) -> list[str]:
-    """Those and the planted ones."""
+def names_of(kind: str) -> list[str]:
+    """The same and the planted ones."""
     return list(BY_NAME if kind == "valid" else {**CALLS, **PLANTED})
 
 
 def blocks(counts: dict[str, int], seed: int, family: str | None) -> Iterator[Block]:
     """Blocks of all families by turns, valid and invalid ones in step, until the counts are reached; short ones for small
     counts, so that every family has some."""
-    left = dict(counts)
-    names = {kind: families_of(kind) if family is None else [f for f in family.split(",") if f in known(kind)] for kind in left}
-    left = {kind: n if names[kind] else 0 for kind, n in left.items()}
-    most = {"valid": SHARED, "invalid": INVALID}
-    size = {kind: min(most[kind], 1 + left[kind] // (2 * len(names[kind]) + 1)) for kind in left}
+    remaining = dict(counts)
+    names = {kind: families_of(kind) if family is None else [f for f in family.split(",") if f in names_of(kind)] for kind in remaining}
+    remaining = {kind: n if names[kind] else 0 for kind, n in remaining.items()}
+    most = {"valid": NEIGHBOURS, "invalid": INVALID}
+    size = {kind: min(most[kind], 1 + remaining[kind] // (2 * len(names[kind]) + 1)) for kind in remaining}
     for turn in count():
-        first = seed // SHARED * SHARED + turn * SHARED
+        first = seed // NEIGHBOURS * NEIGHBOURS + turn * NEIGHBOURS
         for k in range(max(map(len, names.values()), default=0)):
             for kind, some in names.items():
-                if left[kind] > 0 and k < len(some):
-                    share = min(left[kind], max(1, size[kind] // FEWER.get(some[k], 1)))
-                    left[kind] -= share
+                if remaining[kind] > 0 and k < len(some):
+                    share = min(remaining[kind], max(1, size[kind] // FEWER.get(some[k], 1)))
+                    remaining[kind] -= share
                     yield Block(kind, some[k], first, first + share)
-        if not any(n > 0 for n in left.values()):
+        if not any(n > 0 for n in remaining.values()):
             return

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from functools import lru_cache
 
-from fuzz.case import SHARED, Case, Home, Shape, streams
+from fuzz.case import NEIGHBOURS, Case, Home, Shape, streams
 from fuzz.families import BY_NAME
 
 
 @lru_cache(maxsize=64)
 def _shape(family: str, block: int, home: int) -> Shape:
-    return BY_NAME[family](Case(_HOMES[home], streams(family, block * SHARED)[0]))
+    return BY_NAME[family](Case(_HOMES[home], streams(family, block * NEIGHBOURS)[0]))
 
 
 _HOMES: dict[int, Home] = {}
@@ -23,7 +23,7 @@ def run(family: str, seed: int, home: Home) -> Case:
     _HOMES[id(home)] = home
     case = Case(home, streams(family, seed)[1])
     try:
-        _shape(family, seed // SHARED, id(home))(case)
+        _shape(family, seed // NEIGHBOURS, id(home))(case)
     except Exception as error:
         error.notes = case.notes  # type: ignore[attr-defined]
         raise

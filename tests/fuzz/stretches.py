@@ -19,14 +19,14 @@ from support.oracles import (
 
 import clmapreduce as cm
 
-Reduced = tuple[Any, Any, np.dtype[Any]]
+Exact = tuple[Any, Any, np.dtype[Any]]
 """(what comes out, how far from it a result may be, its dtype)."""
 
 LONGEST = 512
 """So many terms a chain of sums has at most inside a tile."""
 
 
-def stretches(name: str, x: np.ndarray[Any, Any], offsets: np.ndarray[Any, Any], fp64: bool = True) -> Reduced:
+def stretches(name: str, x: np.ndarray[Any, Any], offsets: np.ndarray[Any, Any], fp64: bool = True) -> Exact:
     """The stretches x[offsets[k]:offsets[k + 1]], none of them empty, of an array without NaN. x: (n, *trailing)."""
     begins, counts = offsets[:-1], np.diff(offsets).reshape(-1, *(1,) * (x.ndim - 1))
 
@@ -45,10 +45,10 @@ def stretches(name: str, x: np.ndarray[Any, Any], offsets: np.ndarray[Any, Any],
         place = np.arange(len(x)).reshape(-1, *(1,) * (x.ndim - 1))
         first = over(np.minimum, np.where(x == each(best), place, len(x)))
         return first - begins.reshape(-1, *(1,) * (x.ndim - 1)), 0.0, np.dtype(np.int64)
-    extended: Any = np.clongdouble if x.dtype.kind == "c" else np.longdouble
+    long_type: Any = np.clongdouble if x.dtype.kind == "c" else np.longdouble
     if name in ("sum", "product") and x.dtype.kind in "biu":
         return over(np.add if name == "sum" else np.multiply, x.astype(wide(x.dtype))), 0.0, wide(x.dtype)
-    numbers = x.astype(extended)
+    numbers = x.astype(long_type)
     if name == "sum":
         total, size = over(np.add, numbers), over(np.add, np.abs(numbers))
         return total, tolerance(x.dtype, total, size, min(len(x), LONGEST), "fast"), x.dtype
@@ -75,19 +75,19 @@ def stretches(name: str, x: np.ndarray[Any, Any], offsets: np.ndarray[Any, Any],
     return std, np.minimum(np.sqrt(far), far / np.maximum(std, 1e-300)) + 4 * unit(dtype) * std, dtype
 
 
-def check_stretches(name: str, x: Any, offsets: Any, got: Any, empty: Any, fp64: bool) -> None:
-    """Asserts every stretch of x (n, *trailing). empty: what those of nothing give, None where that is not asked."""
+def check_stretches(name: str, x: Any, offsets: Any, result: Any, empty: Any, fp64: bool) -> None:
+    """Asserts every stretch of x (n, *trailing). empty: the result of an empty stretch; None skips those."""
     offsets = np.asarray(offsets, np.int64)
-    got = got.to_numpy() if isinstance(got, cm.DeviceArray) else got
-    assert got.shape == (len(offsets) - 1, *x.shape[1:]), (got.shape, x.shape, len(offsets))
+    result = result.to_numpy() if isinstance(result, cm.DeviceArray) else result
+    assert result.shape == (len(offsets) - 1, *x.shape[1:]), (result.shape, x.shape, len(offsets))
     full = offsets[1:] > offsets[:-1]
     if full.any():
-        wanted, far, dtype = stretches(name, x, np.append(offsets[:-1][full], offsets[-1]), fp64)
-        assert got.dtype == dtype, (got.dtype, dtype)
+        exact, far, dtype = stretches(name, x, np.append(offsets[:-1][full], offsets[-1]), fp64)
+        assert result.dtype == dtype, (result.dtype, dtype)
         if np.ndim(far) == 0:
-            assert_same(got[full], wanted.astype(dtype))
+            assert_same(result[full], exact.astype(dtype))
         else:
-            assert_near(got[full], wanted, np.asarray(far, float))
+            assert_near(result[full], exact, np.asarray(far, float))
     if empty is not None and not full.all():
-        none = got[~full]
+        none = result[~full]
         assert_same(none, np.broadcast_to(empty, none.shape))

@@ -1,4 +1,4 @@
-"""The fuzzer finds what it is for, and repeats it: planted faults, and a short run of every family."""
+"""The fuzzer finds planted faults and repeats them; a short run of every family finds nothing."""
 
 from __future__ import annotations
 
@@ -27,29 +27,29 @@ def device(request: pytest.FixtureRequest) -> str:
 
 
 def test_short_run(device: str) -> None:
-    done = fuzz(device, "--valid", "60", "--invalid", "60")
-    assert "60 valid and 60 invalid cases" in done.stdout, done.stdout + done.stderr
-    assert "[wrong]" not in done.stdout and "[crash]" not in done.stdout and "[hang]" not in done.stdout, done.stdout
+    process = fuzz(device, "--valid", "60", "--invalid", "60")
+    assert "60 valid and 60 invalid cases" in process.stdout, process.stdout + process.stderr
+    assert "[wrong]" not in process.stdout and "[crash]" not in process.stdout and "[hang]" not in process.stdout, process.stdout
 
 
 @pytest.mark.parametrize(
-    ("family", "kind", "told"),
+    ("family", "kind", "mark"),
     [
         ("planted_wrong", "valid", "[wrong]"), ("planted_crash", "valid", "[crash]"), ("planted_hang", "valid", "[hang]"),
         ("planted_unwritten", "valid", "[wrong]"), ("planted_bare", "invalid", "[error]"), ("planted_silent", "invalid", "[taken]"),
         ("planted_spoilt", "invalid", "[after]"),
     ],
 )  # fmt: skip
-def test_a_planted_fault_is_found_and_repeated(family: str, kind: str, told: str) -> None:
+def test_a_planted_fault_is_found_and_repeated(family: str, kind: str, mark: str) -> None:
     device = cm.devices()[-1].vendor
-    number = "8" if told in ("[crash]", "[hang]") else "24"  # each of these costs a new process
+    number = "8" if mark in ("[crash]", "[hang]") else "24"  # each of these costs a new process
     counts = ("--valid", number, "--invalid", "0") if kind == "valid" else ("--valid", "0", "--invalid", number)
-    limit = ("--limit", "1") if told == "[hang]" else ()
-    done = fuzz(device, "--family", family, "--seconds", "300", *limit, *counts)
-    assert told in done.stdout, done.stdout + done.stderr
-    assert done.returncode == (told != "[taken]")
-    if told in ("[wrong]", "[error]"):
-        line = next(line for line in done.stdout.splitlines() if line.strip().startswith("python tests/fuzz"))
+    limit = ("--limit", "1") if mark == "[hang]" else ()
+    process = fuzz(device, "--family", family, "--seconds", "300", *limit, *counts)
+    assert mark in process.stdout, process.stdout + process.stderr
+    assert process.returncode == (mark != "[taken]")
+    if mark in ("[wrong]", "[error]"):
+        line = next(line for line in process.stdout.splitlines() if line.strip().startswith("python tests/fuzz"))
         again = subprocess.run(
             [sys.executable, str(HERE), *line.split()[2:]], capture_output=True, text=True, timeout=200, check=False
         )

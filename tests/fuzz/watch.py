@@ -23,7 +23,7 @@ START = 900.0
 STEP = 16
 """Cases between two looks at whether to stop."""
 PATIENCE = 10
-"""A case that does not work at all, such as a deadlock, ends after so many times the limit."""
+"""A case that uses no processor time, such as a deadlock, ends after so many times the limit."""
 
 
 @dataclass(frozen=True)
@@ -38,7 +38,7 @@ class Block:
 
 @dataclass
 class Finding:
-    """What a case showed. kind: "wrong" "refused" "error" "taken" "crash" "hang"."""
+    """A fault that a case showed. kind: "wrong" "refused" "error" "taken" "crash" "hang"."""
 
     block: Block
     seed: int
@@ -57,19 +57,19 @@ class Worker:
         self._process: subprocess.Popen[str] | None = None
         self._errors: Any = None
         self._lines: queue.Queue[str | None] = queue.Queue()
-        self._cases = self._counted = 0
+        self._cases = self._kernels_before = 0
         self.kernels = 0
 
-    def run(self, block: Block, found: Callable[[Finding], None], stop: Callable[[], bool]) -> int:
+    def run(self, block: Block, report: Callable[[Finding], None], stop: Callable[[], bool]) -> int:
         """Runs a block and gives the number of its cases that ran."""
         first = block.first
         while first < block.end and not stop():
-            first = self._part(block, first, found)
+            first = self._part(block, first, report)
         return first - block.first
 
-    def _part(self, block: Block, first: int, found: Callable[[Finding], None]) -> int:
-        """Runs what it can of a block from a seed on, and gives the next seed."""
-        process = self._started()
+    def _part(self, block: Block, first: int, report: Callable[[Finding], None]) -> int:
+        """Runs cases of a block from a seed on, and returns the next seed."""
+        process = self._running()
         current = first
         order = {"kind": block.kind, "family": block.family, "first": first, "end": min(first + STEP, block.end)}
         try:
@@ -81,44 +81,44 @@ class Worker:
             line = self._line(process)
             if line == "":
                 self.stop()
-                found(Finding(block, current, "hang", f"no end after {self._seconds:g} s of work", "", self._tail()))
+                report(Finding(block, current, "hang", f"no end after {self._seconds:g} s of work", "", self._tail()))
                 return current + 1
             if line is None:
                 code = process.wait()
-                found(Finding(block, current, "crash", f"the process ended with code {code}", "", self._tail()))
+                report(Finding(block, current, "crash", f"the process ended with code {code}", "", self._tail()))
                 self.stop()
                 return current + 1
-            told = json.loads(line)
-            if "begin" in told:
-                current = told["begin"]
+            message = json.loads(line)
+            if "begin" in message:
+                current = message["begin"]
                 self._cases += 1
-            elif "end" in told:
-                self.kernels += told["kernels"] - self._counted
-                self._counted = told["kernels"]
+            elif "end" in message:
+                self.kernels += message["kernels"] - self._kernels_before
+                self._kernels_before = message["kernels"]
                 if self._cases >= self._recycle:
                     self.stop()
-                return int(told["end"])
+                return int(message["end"])
             else:
-                found(Finding(block, told["seed"], told["kind"], told["what"], told["where"], told["notes"]))
+                report(Finding(block, message["seed"], message["kind"], message["what"], message["where"], message["notes"]))
 
     def _line(self, process: subprocess.Popen[str]) -> str | None:
         """What the process says next: None where it has ended, "" where it hangs: it has worked for as long as a case
         may take, or waited for PATIENCE times as long, which on a busy machine it may have to.
         """
-        begun, worked = time.monotonic(), _seconds_of(process)
-        while time.monotonic() < begun + PATIENCE * self._seconds:
+        begin, seconds_before = time.monotonic(), _seconds_of(process)
+        while time.monotonic() < begin + PATIENCE * self._seconds:
             try:
                 return self._lines.get(timeout=min(1.0, self._seconds))
             except queue.Empty:
-                if _seconds_of(process) > worked + self._seconds:
+                if _seconds_of(process) > seconds_before + self._seconds:
                     break
         return ""
 
-    def _started(self) -> subprocess.Popen[str]:
+    def _running(self) -> subprocess.Popen[str]:
         if self._process is None:
             self._errors = tempfile.TemporaryFile("w+")  # noqa: SIM115 (it outlives this call)
             self._lines = queue.Queue()
-            self._cases = self._counted = 0
+            self._cases = self._kernels_before = 0
             self._process = subprocess.Popen(
                 [sys.executable, str(HERE / "worker.py"), self._device], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
                 stderr=self._errors, text=True, env=self._environment, start_new_session=True,

@@ -49,12 +49,12 @@ def numbers_for(case: Case, name: str, dtype: Any, shape: Any, special: bool = T
     return x
 
 
-def near_logsumexp(x: np.ndarray[Any, Any], got: Any) -> None:
-    """Asserts that `got` is log Σ exp(x), of the right dtype. Sums of exponentials round once per term at most."""
-    got, dtype = np.asarray(got), identity_of("logsumexp", x.dtype).dtype
-    assert got.dtype == dtype and got.shape == (), (got.dtype, got.shape)
+def near_logsumexp(x: np.ndarray[Any, Any], result: Any) -> None:
+    """Asserts that `result` is log Σ exp(x), of the right dtype. Sums of exponentials round once per term at most."""
+    result, dtype = np.asarray(result), identity_of("logsumexp", x.dtype).dtype
+    assert result.dtype == dtype and result.shape == (), (result.dtype, result.shape)
     total = logsumexp(x)
-    assert_near(got, total, logsumexp_tolerance(dtype, total, x.size) + x.size * UNIT64)
+    assert_near(result, total, logsumexp_tolerance(dtype, total, x.size) + x.size * UNIT64)
 
 
 def identity_of(name: str, dtype: np.dtype[Any]) -> Any:
@@ -72,29 +72,29 @@ def identity_of(name: str, dtype: np.dtype[Any]) -> Any:
     return dtype.type(np.inf if name == "minimum" else -np.inf)
 
 
-def prefixes_of(name: str, x: np.ndarray[Any, Any], got: Any) -> None:
-    """Asserts that entry i of `got` is the reduction of x[: i + 1]."""
-    got, length = np.asarray(got), x.size
-    assert got.shape == (length,), (got.shape, length)
+def prefixes_of(name: str, x: np.ndarray[Any, Any], result: Any) -> None:
+    """Asserts that entry i of `result` is the reduction of x[: i + 1]."""
+    result, length = np.asarray(result), x.size
+    assert result.shape == (length,), (result.shape, length)
     if length == 0:
         return
     with np.errstate(over="ignore"):
         if name in ("minimum", "maximum"):
-            assert_same(got, getattr(np, name).accumulate(x))
+            assert_same(result, getattr(np, name).accumulate(x))
         elif name in ("any", "all"):
-            assert_same(got, {"any": np.logical_or, "all": np.logical_and}[name].accumulate(x != 0))
+            assert_same(result, {"any": np.logical_or, "all": np.logical_and}[name].accumulate(x != 0))
         elif name in ("argmin", "argmax"):
             best = getattr(np, {"argmin": "minimum", "argmax": "maximum"}[name]).accumulate(x)
             new = np.append(True, best[1:] != best[:-1])
-            assert_same(got, np.maximum.accumulate(np.where(new, np.arange(length), 0)))
+            assert_same(result, np.maximum.accumulate(np.where(new, np.arange(length), 0)))
         elif name == "logsumexp":
             totals = np.logaddexp.accumulate(x.astype(np.longdouble))
-            assert_near(got, totals, logsumexp_tolerance(got.dtype, totals, length) + length * UNIT64)
+            assert_near(result, totals, logsumexp_tolerance(result.dtype, totals, length) + length * UNIT64)
         elif x.dtype.kind in "biu":
-            assert_same(got, {"sum": np.add, "product": np.multiply}[name].accumulate(x.astype(wide(x.dtype))))
+            assert_same(result, {"sum": np.add, "product": np.multiply}[name].accumulate(x.astype(wide(x.dtype))))
         elif name == "product":
             totals = np.multiply.accumulate(x.astype(np.longdouble))
-            assert_near(got, totals, product_tolerance(x.dtype, totals, length, fp64=False))
+            assert_near(result, totals, product_tolerance(x.dtype, totals, length, fp64=False))
         else:
             totals, sizes = (np.add.accumulate(v.astype(np.longdouble)) for v in (x, np.abs(x)))
-            assert_near(got, totals, scan_tolerance(x.dtype, totals, sizes, length))
+            assert_near(result, totals, scan_tolerance(x.dtype, totals, sizes, length))

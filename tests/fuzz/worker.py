@@ -20,7 +20,7 @@ import clmapreduce as cm  # noqa: E402
 import clmapreduce.device.runtime  # noqa: E402
 
 MEMORY = 8 << 30
-"""Bytes that a process may have: hostile lengths had better not fill the machine."""
+"""Bytes that a process may have: hostile lengths must not fill the machine."""
 LIBRARY = ("clmapreduce", "cl_templates", "hostsched")
 
 
@@ -28,8 +28,8 @@ def place_of(error: BaseException) -> str:
     """file:line of the innermost frame that is the library's, else of the innermost one."""
     frames = traceback.extract_tb(error.__traceback__)
     own = [f for f in frames if f"{os.sep}tests{os.sep}" not in f.filename and any(f"{os.sep}{n}{os.sep}" in f.filename for n in LIBRARY)]
-    found = (own or frames)[-1]
-    return f"{Path(found.filename).name}:{found.lineno}"
+    frame = (own or frames)[-1]
+    return f"{Path(frame.filename).name}:{frame.lineno}"
 
 
 def finding(kind: str, error: BaseException) -> dict[str, Any]:
@@ -39,18 +39,18 @@ def finding(kind: str, error: BaseException) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def counted_builds() -> set[int]:
+def builds() -> set[int]:
     """The distinct kernels built in this process from here on."""
-    found: set[int] = set()
+    hashes: set[int] = set()
     render = clmapreduce.device.runtime.render
 
-    def noted(template: str, context: Any) -> str:
+    def note_and_render(template: str, context: Any) -> str:
         text = render(template, context)
-        found.add(hash(text))
+        hashes.add(hash(text))
         return text
 
-    clmapreduce.device.runtime.render = noted  # type: ignore[attr-defined]
-    return found
+    clmapreduce.device.runtime.render = note_and_render  # type: ignore[attr-defined]
+    return hashes
 
 
 def valid(family: str, seed: int, home: Any) -> dict[str, Any] | None:
@@ -78,24 +78,24 @@ def invalid(family: str, seed: int, home: Any) -> dict[str, Any] | None:
 def main() -> None:
     from fuzz.case import Home
 
-    said = os.fdopen(os.dup(1), "w", buffering=1)  # what a driver prints goes to stderr
+    answers = os.fdopen(os.dup(1), "w", buffering=1)  # what a driver prints goes to stderr
     os.dup2(2, 1)
     warnings.simplefilter("ignore")
     context = cm.Context(sys.argv[1] or None)
     if context.device.kind == "cpu":  # a GPU's driver maps more than it uses
         resource.setrlimit(resource.RLIMIT_DATA, (MEMORY, MEMORY))
     cm.use(context)
-    kernels, home = counted_builds(), Home(context)
-    said.write(json.dumps({"ready": context.device.name}) + "\n")
+    kernels, home = builds(), Home(context)
+    answers.write(json.dumps({"ready": context.device.name}) + "\n")
     for line in sys.stdin:
         order = json.loads(line)
         kind = {"valid": valid, "invalid": invalid}[order["kind"]]
         for seed in range(order["first"], order["end"]):
-            said.write(f'{{"begin": {seed}}}\n')
-            found = kind(order["family"], seed, home)
-            if found is not None:
-                said.write(json.dumps({"seed": seed, **found}) + "\n")
-        said.write(json.dumps({"end": order["end"], "kernels": len(kernels)}) + "\n")
+            answers.write(f'{{"begin": {seed}}}\n')
+            report = kind(order["family"], seed, home)
+            if report is not None:
+                answers.write(json.dumps({"seed": seed, **report}) + "\n")
+        answers.write(json.dumps({"end": order["end"], "kernels": len(kernels)}) + "\n")
 
 
 if __name__ == "__main__":

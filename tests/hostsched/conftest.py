@@ -1,4 +1,4 @@
-"""Every device found here, a queue on it, and processes of their own for what a process can do only once."""
+"""Every device of this machine, a queue on it, and child processes for steps that a process can do only once."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ Child = Callable[..., str]
 
 @pytest.fixture(params=DEVICES, ids=[f"{device.vendor}-{device.kind}-{at}" for at, device in enumerate(DEVICES)])
 def device(request: pytest.FixtureRequest) -> hostsched.Device:
-    found: hostsched.Device = request.param
-    return found
+    chosen_device: hostsched.Device = request.param
+    return chosen_device
 
 
 @pytest.fixture
@@ -81,7 +81,7 @@ def child() -> Child:
         clean = {
             name: value for name, value in os.environ.items() if not name.startswith(("CLMR_", "PYOPENCL_", "OCL_"))
         }
-        done = subprocess.run(
+        process = subprocess.run(
             [sys.executable, "-c", code],
             cwd=ROOT,
             env=clean | environment,
@@ -90,7 +90,7 @@ def child() -> Child:
             timeout=60,
             check=False,
         )
-        assert done.returncode == 0, done.stdout + done.stderr
-        return done.stdout.strip()
+        assert process.returncode == 0, process.stdout + process.stderr
+        return process.stdout.strip()
 
     return run

@@ -51,9 +51,9 @@ def test_options_that_delete_compensation_are_refused(queue: Queue, option: str)
 
 
 def test_a_build_error_names_device_log_and_line(queue: Queue) -> None:
-    with pytest.raises(ProgramBuildError) as caught:
+    with pytest.raises(ProgramBuildError) as exception:
         build(queue, "__kernel void cmr_k(__global int* a)\n{\n    a[0] = missing;\n}\n")
-    error = caught.value
+    error = exception.value
     assert queue.facts.name in error.device_name and "missing" in error.log
     assert "    3 |     a[0] = missing;" in str(error)
     assert value_of(queue, source(4)) == 4
@@ -104,18 +104,18 @@ def test_sources_are_dumped_on_request(
 
 
 def test_threads_may_build_the_same_and_different_programs(fresh_queue: Queue) -> None:
-    found: list[int] = []
+    programs: list[int] = []
 
     def work(number: int) -> None:
         for value in (number, 100):
-            found.append(value_of(fresh_queue, source(value)) - value)
+            programs.append(value_of(fresh_queue, source(value)) - value)
 
     threads = [threading.Thread(target=work, args=(number,)) for number in range(4)]
     for thread in threads:
         thread.start()
     for thread in threads:
         thread.join()
-    assert found == [0] * 8
+    assert programs == [0] * 8
 
 
 def test_pyopencl_still_has_the_quick_argument_setters(queue: Queue) -> None:

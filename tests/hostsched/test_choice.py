@@ -66,17 +66,17 @@ def test_the_order_of_merit() -> None:
         facts(vendor="other"),
         facts(kind="accelerator", vendor="intel"),
     ]
-    shuffled = random.Random(1).sample(best_first, len(best_first))
-    assert sorted(shuffled, key=merit, reverse=True) == best_first
+    any_order = random.Random(1).sample(best_first, len(best_first))
+    assert sorted(any_order, key=merit, reverse=True) == best_first
 
 
 def test_devices_are_ranked_whatever_the_loaders_order() -> None:
-    found = devices()
-    assert found, "no OpenCL device: install clmapreduce[cpu] to run the tests"
-    merits = [merit(device.facts) for device in found]
+    in_rank_order = devices()
+    assert in_rank_order, "no OpenCL device: install clmapreduce[cpu] to run the tests"
+    merits = [merit(device.facts) for device in in_rank_order]
     assert merits == sorted(merits, reverse=True)
-    assert rank(found[::-1]) == rank(found) or len(set(merits)) < len(merits)
-    found.clear()
+    assert rank(in_rank_order[::-1]) == rank(in_rank_order) or len(set(merits)) < len(merits)
+    in_rank_order.clear()
     assert devices(), "the list handed out is the caller's"
 
 
@@ -146,14 +146,14 @@ def test_the_environment_chooses(device: Device, monkeypatch: pytest.MonkeyPatch
 
 def test_several_fits_are_an_error_but_not_for_pyopencl_ctx(monkeypatch: pytest.MonkeyPatch) -> None:
     different = {(device.name, device.platform) for device in devices()}
-    shared = "o"  # every platform's name has one: OpenCL, Portable Computing Language, NVIDIA's is "CUDA"
-    fitting = [device for device in devices() if shared in f"{device.platform}\n{device.name}".lower()]
+    letter = "o"  # every platform's name has one: OpenCL, Portable Computing Language, NVIDIA's is "CUDA"
+    fitting = [device for device in devices() if letter in f"{device.platform}\n{device.name}".lower()]
     if len(different) < 2 or len(fitting) < 2:
         pytest.skip("needs two different devices")
-    with pytest.raises(DeviceNotFound, match="fits several devices") as caught:
-        select_device(shared)
-    assert all(repr(device) in str(caught.value) for device in fitting)
-    monkeypatch.setenv("PYOPENCL_CTX", shared)
+    with pytest.raises(DeviceNotFound, match="fits several devices") as error:
+        select_device(letter)
+    assert all(repr(device) in str(error.value) for device in fitting)
+    monkeypatch.setenv("PYOPENCL_CTX", letter)
     assert select_device() == fitting[0]
 
 
@@ -161,17 +161,17 @@ def test_several_fits_are_an_error_but_not_for_pyopencl_ctx(monkeypatch: pytest.
 def test_what_fits_nothing_lists_what_there_is_and_what_to_install(spec: str) -> None:
     if any(spec in (device.kind, device.vendor) for device in devices()):
         pytest.skip("there is one here")
-    with pytest.raises(DeviceNotFound, match="fits no device") as caught:
+    with pytest.raises(DeviceNotFound, match="fits no device") as error:
         select_device(spec)
-    message = str(caught.value)
+    message = str(error.value)
     assert all(repr(device) in message for device in devices()) and 'pip install "clmapreduce[cpu]"' in message
 
 
 def test_registers_are_exchanged_by_subgroups_where_a_row_says_so_and_the_device_can() -> None:
     wide = {"kind": "cpu", "sized_subgroups": True, "vector_floats": 16}
-    chosen = facts(vendor="intel", **wide).traits
-    assert (chosen.vocabulary, chosen.exchange_width) == ("subgroups+intel", 16)
+    traits = facts(vendor="intel", **wide).traits
+    assert (traits.vocabulary, traits.exchange_width) == ("subgroups+intel", 16)
     for change in ({"sized_subgroups": False}, {"vector_floats": 8}, {"kind": "gpu"}, {"vendor": "pocl"}):
-        given = facts(**({"vendor": "intel"} | wide | change))
-        assert given.traits == traits_of(given.vendor) and "subgroups" not in given.traits.vocabulary
-    assert with_subgroups(chosen, 8) == dataclasses.replace(chosen, exchange_width=8)
+        device_facts = facts(**({"vendor": "intel"} | wide | change))
+        assert device_facts.traits == traits_of(device_facts.vendor) and "subgroups" not in device_facts.traits.vocabulary
+    assert with_subgroups(traits, 8) == dataclasses.replace(traits, exchange_width=8)

@@ -1,4 +1,4 @@
-"""What is read of a device is what planning relies on."""
+"""The facts that planning relies on are those of the device."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def test_a_device_shows_its_facts_in_one_line(device: Device) -> None:
         device.name = "other"  # type: ignore[misc]
 
 
-def test_pocl_tells_its_version() -> None:
+def test_the_version_of_pocl_is_known() -> None:
     assert pocl_version("OpenCL 3.0 PoCL 3.0-rc2  Linux, Release, RELOC, LLVM 14.0.6") == (3, 0)
     assert pocl_version("OpenCL 3.0 PoCL 5.0+debian  Linux, None+Asserts, RELOC, SPIR, LLVM 16.0.6") == (5, 0)
     assert pocl_version("OpenCL 3.0 PoCL 10.2  Linux") == (10, 2)
@@ -72,11 +72,11 @@ def test_devices_are_equal_as_their_cl_devices_are(device: Device) -> None:
 
 def test_precisions_that_are_claimed_build_and_run(device: Device) -> None:
     queue = Queue(device)
-    for claimed, pragma, word, dtype in (
+    for extensions, pragma, word, dtype in (
         (device.fp64, "cl_khr_fp64", "double", np.float64),
         (device.fp16, "cl_khr_fp16", "half", np.float16),
     ):
-        if claimed:
+        if extensions:
             text = f"""#pragma OPENCL EXTENSION {pragma} : enable
 __kernel void cmr_k(__global {word}* a) {{ {word} x = ({word})1.5f; a[0] = x * x; }}
 """

@@ -1,4 +1,4 @@
-"""The disk cache serves what it stored, and nothing that was tampered with."""
+"""The disk cache loads the binaries that it stored, and none that were changed."""
 
 from __future__ import annotations
 
@@ -24,19 +24,19 @@ def folder(tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch) -> pathlib.P
     return path
 
 
-KEPT = [device for device in devices() if device.facts.vendor != "pocl"]
+WITH_BINARIES = [device for device in devices() if device.facts.vendor != "pocl"]
 POCL = [device for device in devices() if device.facts.vendor == "pocl"]
 
 
-@pytest.fixture(params=KEPT, ids=[device.vendor for device in KEPT])
+@pytest.fixture(params=WITH_BINARIES, ids=[device.vendor for device in WITH_BINARIES])
 def device(request: pytest.FixtureRequest) -> Device:
-    """A device whose binaries are kept: all but PoCL, which keeps its own."""
-    found: Device = request.param
-    return found
+    """A device whose binaries we store: all but PoCL, which has a cache of its own."""
+    chosen_device: Device = request.param
+    return chosen_device
 
 
 @pytest.mark.parametrize("pocl", POCL, ids=[device.version for device in POCL])
-def test_pocl_is_not_asked_for_binaries(pocl: Device, folder: pathlib.Path) -> None:
+def test_no_binaries_are_read_from_pocl(pocl: Device, folder: pathlib.Path) -> None:
     assert run(pocl, source(3)) == 3
     assert not folder.exists()
 
@@ -69,7 +69,7 @@ def test_the_folder_and_files_are_private_and_hold_no_pickle(device: Device, fol
 
 
 def test_a_stored_binary_is_used(device: Device, folder: pathlib.Path) -> None:
-    """Told apart from a build by storing another program's binary, soundly signed, under the first one's key."""
+    """Another program's binary, with a valid signature, stands under the first one's key: its result shows which one ran."""
     run(device, source(1))
     path = only_file(folder)
     key = path.stem

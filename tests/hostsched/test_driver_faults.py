@@ -9,7 +9,7 @@ import numpy as np
 import pyopencl as cl
 import pytest
 from pyopencl._cl import _ErrorRecord
-from support.driver_faults import CODES, Driver, error_of, nothing_lost
+from support.driver_faults import CODES, Driver, error_of, no_leak
 
 from hostsched import (
     CopyJob,
@@ -33,13 +33,13 @@ from hostsched.driver.waiting import ended, poll
 from hostsched.jobs.graph import settle
 from hostsched.queue import commands
 
-from .test_pieces import counting, zeroed
+from .test_pieces import counting, zero_buffer
 
 Work = Callable[[Queue], Any]
 N = 1 << 16
 
 
-def filled(queue: Queue) -> bool:
+def fill(queue: Queue) -> bool:
     """A fill that goes out in several pieces, a copy and a read."""
     a, b, out = queue.arena.take(N), queue.arena.take(N), np.zeros(N, np.uint8)
     JobGraph([FillJob(a, b"x", N), CopyJob(a, b, N), ReadJob(b, out)]).submit(queue).wait()
@@ -48,7 +48,7 @@ def filled(queue: Queue) -> bool:
     return bool((out == ord("x")).all())
 
 
-def lent(queue: Queue) -> bool:
+def in_place(queue: Queue) -> bool:
     """An array that the device writes in place."""
     out = np.zeros(N, np.uint8)
     if queue.facts.host_pointers:
@@ -63,13 +63,13 @@ def lent(queue: Queue) -> bool:
 
 def long(queue: Queue) -> bool:
     """A launch that goes out in pieces."""
-    seen, out = zeroed(queue)
-    JobGraph([counting(queue, seen), ReadJob(seen, out.view(np.uint8))]).submit(queue).wait()
+    counter, out = zero_buffer(queue)
+    JobGraph([counting(queue, counter), ReadJob(counter, out.view(np.uint8))]).submit(queue).wait()
     return bool((out == 1).all())
 
 
 @pytest.mark.parametrize("fault", CODES)
-@pytest.mark.parametrize("work", [filled, lent, long])
+@pytest.mark.parametrize("work", [fill, in_place, long])
 def test_every_driver_call_of_a_job(queue: Queue, work: Work, fault: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(commands, "_LONGEST_FILL", N // 4)
     assert work(queue)
@@ -78,7 +78,7 @@ def test_every_driver_call_of_a_job(queue: Queue, work: Work, fault: str, monkey
     errors = 0
     for name, count in driver.counts.items():
         for number in {0, min(5, count - 1)}:
-            with nothing_lost(queue), Driver((name, number), fault) as failing:
+            with no_leak(queue), Driver((name, number), fault) as failing:
                 try:
                     assert work(queue)
                 except HostSchedError as error:
@@ -110,16 +110,16 @@ def test_a_buffer_that_the_driver_refuses_is_no_memory_error_unless_it_says_so(q
         queue.arena.take(size + (1 << 20))
 
 
-def test_a_status_that_the_driver_does_not_tell(queue: Queue, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_status_that_the_driver_does_not_give(queue: Queue, monkeypatch: pytest.MonkeyPatch) -> None:
     """A command counts as running, so that its memory stays, and who waits gets the driver's error."""
     event = queue.marker()
     queue.wait(event)
 
-    def lost(*_: Any) -> int:
+    def lose(*_: Any) -> int:
         raise error_of("lost device", "clGetEventInfo")
 
     with monkeypatch.context() as patch:
-        patch.setattr(opencl, "status", lost)
+        patch.setattr(opencl, "status", lose)
         assert not ended(event)
         with pytest.raises(LaunchError, match="the device is lost"):
             queue.wait(event)
@@ -132,11 +132,11 @@ def test_a_lost_device_leaves_commands_as_they_are(queue: Queue, monkeypatch: py
     """A wait in the driver that fails ends ours, although the status never changes."""
     gate = cl.UserEvent(queue.context)
 
-    def lost(*_: Any) -> None:
+    def lose(*_: Any) -> None:
         raise error_of("lost device", "clWaitForEvents")
 
     with monkeypatch.context() as patch:
-        patch.setattr(opencl, "wait", lost)
+        patch.setattr(opencl, "wait", lose)
         assert poll(gate, in_driver=True) == CODES["lost device"]
     gate.set_status(cl.command_execution_status.COMPLETE)
 
@@ -156,8 +156,8 @@ def test_events_of_others_that_the_driver_does_not_know(queue: Queue) -> None:
     assert queue.admit([event]) == [event]
 
 
-def test_a_driver_that_does_not_tell_its_devices(device: Device, monkeypatch: pytest.MonkeyPatch) -> None:
-    """It hides no others, and is asked again."""
+def test_a_driver_that_fails_to_list_its_devices(device: Device, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It hides no others, and the next search tries it again."""
     monkeypatch.setattr(choice, "_ranked", None)
     everything, lists = choice.devices(), opencl.get_devices
     monkeypatch.setattr(choice, "_ranked", None)
@@ -175,7 +175,7 @@ def test_a_driver_that_does_not_tell_its_devices(device: Device, monkeypatch: py
 
 
 def test_a_driver_that_builds_no_kernel(device: Device, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Its device is left out; the log, `unusable_devices` and the error of who names it say why."""
+    """Its device is left out; the log, `unusable_devices` and the error of a call that names it say why."""
     if device.kind != "cpu":
         pytest.skip("for CPUs")
     monkeypatch.setattr(choice, "_ranked", None)

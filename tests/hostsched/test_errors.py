@@ -25,11 +25,11 @@ def test_build_error_shows_log_device_and_numbered_lines(log: str) -> None:
     error = ProgramBuildError(log, SOURCE, "some device")
     message = str(error)
     assert "some device" in message and "undeclared identifier 'foo'" in message
-    shown = message.splitlines()
-    at = shown.index("    3 |     a[0] = foo;")
-    assert shown[at + 1].index("^") == shown[at].index("foo")
-    assert shown[at - 1] == "    2 | {"
-    assert shown[at + 2] == "    4 | }"
+    lines = message.splitlines()
+    at = lines.index("    3 |     a[0] = foo;")
+    assert lines[at + 1].index("^") == lines[at].index("foo")
+    assert lines[at - 1] == "    2 | {"
+    assert lines[at + 2] == "    4 | }"
 
 
 def test_build_error_ignores_places_outside_the_source() -> None:

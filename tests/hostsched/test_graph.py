@@ -36,17 +36,17 @@ class FakeJob:
 
     def enqueue(self, queue: FakeQueue, waits: Sequence[FakeEvent]) -> FakeEvent:
         event = FakeEvent()
-        queue.enqueued.append((event, tuple(waits)))
+        queue.log.append((event, tuple(waits)))
         return event
 
 
 class FakeQueue:
-    """Notes what it is asked to do, in order."""
+    """Records its commands, in order."""
 
     has_failed = False
 
     def __init__(self) -> None:
-        self.enqueued: list[tuple[FakeEvent, tuple[FakeEvent, ...]]] = []
+        self.log: list[tuple[FakeEvent, tuple[FakeEvent, ...]]] = []
         self.lock = contextlib.nullcontext()
         self.flushes = 0
 
@@ -91,56 +91,56 @@ def test_every_conflict_is_ordered_and_nothing_else_waits(
 ) -> None:
     cuts = data.draw(st.lists(st.integers(0, len(touches)), max_size=3))
     queue, _ = submit(touches, cuts)
-    number = {id(event): at for at, (event, _) in enumerate(queue.enqueued)}
+    number = {id(event): at for at, (event, _) in enumerate(queue.log)}
     before: list[set[int]] = []
-    for at, (_, waits) in enumerate(queue.enqueued):
+    for at, (_, waits) in enumerate(queue.log):
         direct = [number[id(wait)] for wait in waits]
         assert len(set(direct)) == len(direct), "a wait is there twice"
         assert all(conflict(touches[other], touches[at]) for other in direct), "a wait without a reason"
         before.append(set(direct).union(*(before[other] for other in direct)))
     for at in range(len(touches)):
-        needed = {other for other in range(at) if conflict(touches[other], touches[at])}
-        assert needed <= before[at]
+        conflicts = {other for other in range(at) if conflict(touches[other], touches[at])}
+        assert conflicts <= before[at]
 
 
 @settings(max_examples=100, deadline=None)
 @given(touches=st.lists(TOUCHES, min_size=1, max_size=10))
 def test_terminal_events_cover_the_whole_graph(touches: list[tuple[set[int], set[int]]]) -> None:
     queue, last = submit(touches)
-    waits = {id(event): waits for event, waits in queue.enqueued}
-    waited = {id(wait) for _, waits in queue.enqueued for wait in waits}
+    waits = {id(event): waits for event, waits in queue.log}
+    waits_of_all = {id(wait) for _, waits in queue.log for wait in waits}
     assert [id(event) for event in last.terminal] == [
-        id(event) for event, _ in queue.enqueued if id(event) not in waited
+        id(event) for event, _ in queue.log if id(event) not in waits_of_all
     ]
-    reached: set[int] = set()
+    events_reached: set[int] = set()
     front = [id(event) for event in last.terminal]
     while front:
         at = front.pop()
-        reached.add(at)
+        events_reached.add(at)
         front += [id(wait) for wait in waits[at]]
-    assert len(reached) == len(touches)
+    assert len(events_reached) == len(touches)
 
 
-def test_events_given_to_wait_for_reach_every_job_through_the_first_ones() -> None:
+def test_events_of_wait_for_reach_every_job_through_the_first_ones() -> None:
     a, b, c = FakeBuffer(), FakeBuffer(), FakeBuffer()
     queue: Any = FakeQueue()
     gate = FakeEvent()
     jobs = [FakeJob((), (a,)), FakeJob((a,), (b,)), FakeJob((), (c,)), FakeJob((a, c), (b,))]
     JobGraph(jobs).submit(queue, [gate])
-    assert [gate in waits for _, waits in queue.enqueued] == [True, False, True, False]
+    assert [gate in waits for _, waits in queue.log] == [True, False, True, False]
 
 
 def test_one_job_is_done_with_its_own_event_and_no_marker() -> None:
     queue: Any = FakeQueue()
-    done = JobGraph([FakeJob((), (FakeBuffer(),))]).submit(queue)
-    assert done.done is queue.enqueued[0][0] and len(queue.enqueued) == 1 and queue.flushes == 1
+    event = JobGraph([FakeJob((), (FakeBuffer(),))]).submit(queue)
+    assert event.done is queue.log[0][0] and len(queue.log) == 1 and queue.flushes == 1
 
 
 def test_several_terminal_jobs_are_done_with_one_marker_on_them() -> None:
     queue: Any = FakeQueue()
     submission = JobGraph([FakeJob((), (FakeBuffer(),)) for _ in range(3)]).submit(queue)
     assert submission.done is submission.done
-    marker, waits = queue.enqueued[3]
+    marker, waits = queue.log[3]
     assert marker is submission.done and list(waits) == list(submission.events)
 
 
@@ -148,7 +148,7 @@ def test_an_empty_graph_gives_an_event_after_what_it_waits_for() -> None:
     queue: Any = FakeQueue()
     gate = FakeEvent()
     submission = JobGraph([]).submit(queue, [gate])
-    assert submission.events == [submission.done] and queue.enqueued == [(submission.done, (gate,))]
+    assert submission.events == [submission.done] and queue.log == [(submission.done, (gate,))]
 
 
 def test_a_graph_may_be_submitted_again_and_waits_for_its_first_run() -> None:
@@ -156,8 +156,8 @@ def test_a_graph_may_be_submitted_again_and_waits_for_its_first_run() -> None:
     graph = JobGraph([FakeJob((), (a,)), FakeJob((a,), (b,))])
     queue: Any = FakeQueue()
     first, second = graph.submit(queue), graph.submit(queue)
-    assert queue.enqueued[2][1] == (first.events[1],)  # it overwrites what the first run's second job reads
-    assert set(map(id, queue.enqueued[3][1])) == {id(second.events[0]), id(first.events[1])}
+    assert queue.log[2][1] == (first.events[1],)  # it overwrites what the first run's second job reads
+    assert set(map(id, queue.log[3][1])) == {id(second.events[0]), id(first.events[1])}
 
 
 def test_readers_that_have_ended_are_forgotten_and_running_ones_are_not() -> None:
@@ -170,19 +170,19 @@ def test_readers_that_have_ended_are_forgotten_and_running_ones_are_not() -> Non
     assert all(id(event) in waits for event in running)
 
 
-def test_once_a_command_has_failed_failed_readers_hold_nobody_up() -> None:
+def test_once_a_command_has_failed_its_readers_delay_no_others() -> None:
     """But for a job that reads what the same command was to write."""
     queue: Any = FakeQueue()
     x, y = FakeBuffer(), FakeBuffer()
-    failed = JobGraph([FakeJob((x,), (y,))]).submit(queue).events[0]
-    failed.status = -5
+    failure = JobGraph([FakeJob((x,), (y,))]).submit(queue).events[0]
+    failure.status = -5
     queue.has_failed = True
     JobGraph([FakeJob((), (x,))]).submit(queue)
-    assert queue.enqueued[-1][1] == ()
+    assert queue.log[-1][1] == ()
     before = x.last_write
-    record(FakeJob((x,), ()), failed)
+    record(FakeJob((x,), ()), failure)
     JobGraph([FakeJob((), (x,))]).submit(queue)
-    assert queue.enqueued[-1][1] == (before,), "the reader may have failed before the last write ended"
-    record(FakeJob((x,), (y,)), failed)
+    assert queue.log[-1][1] == (before,), "the reader may have failed before the last write ended"
+    record(FakeJob((x,), (y,)), failure)
     JobGraph([FakeJob((y,), (x,))]).submit(queue)
-    assert queue.enqueued[-1][1] == (failed,)
+    assert queue.log[-1][1] == (failure,)

@@ -1,4 +1,4 @@
-"""A kernel job whose waits could not be derived is refused when it is made."""
+"""The constructor of a kernel job refuses arguments from which no waits follow."""
 
 from __future__ import annotations
 

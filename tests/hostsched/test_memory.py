@@ -15,7 +15,7 @@ from hostsched.memory.arena import size_class
 
 
 @pytest.mark.parametrize(
-    ("asked", "given"),
+    ("nbytes", "size"),
     [
         (0, 256),
         (1, 256),
@@ -30,17 +30,17 @@ from hostsched.memory.arena import size_class
         (3 * 2**30, 3 * 2**30),
     ],
 )
-def test_size_classes(asked: int, given: int) -> None:
-    assert size_class(asked) == given
+def test_size_classes(nbytes: int, size: int) -> None:
+    assert size_class(nbytes) == size
 
 
 def test_size_classes_grow_and_waste_at_most_an_eighth_above_a_mebibyte() -> None:
-    sizes = [size_class(asked) for asked in range(2**20, 2**23, 1009)]
+    sizes = [size_class(nbytes) for nbytes in range(2**20, 2**23, 1009)]
     assert sizes == sorted(sizes)
-    assert all(asked <= size <= asked * 1.125 for asked, size in zip(range(2**20, 2**23, 1009), sizes, strict=True))
+    assert all(nbytes <= size <= nbytes * 1.125 for nbytes, size in zip(range(2**20, 2**23, 1009), sizes, strict=True))
 
 
-def test_what_is_given_back_is_handed_out_again(fresh_queue: Queue) -> None:
+def test_returned_memory_is_handed_out_again(fresh_queue: Queue) -> None:
     arena = fresh_queue.arena
     first = arena.take(1000)
     assert first.nbytes == 1024 and arena.reserved_bytes == 1024
@@ -55,17 +55,17 @@ def test_what_is_given_back_is_handed_out_again(fresh_queue: Queue) -> None:
 def test_memory_in_use_is_not_handed_out(fresh_queue: Queue) -> None:
     gate = cl.UserEvent(fresh_queue.context)
     arena = fresh_queue.arena
-    written, read = arena.take(64), arena.take(64)
+    target, source = arena.take(64), arena.take(64)
     out = np.zeros(64, np.uint8)
-    held = JobGraph([FillJob(written, b"\x01", 64), ReadJob(read, out)]).submit(fresh_queue, [gate])
-    arena.give(written)
-    arena.give(read)
+    event = JobGraph([FillJob(target, b"\x01", 64), ReadJob(source, out)]).submit(fresh_queue, [gate])
+    arena.give(target)
+    arena.give(source)
     others = {arena.take(64), arena.take(64)}
-    assert not others & {written, read}
+    assert not others & {target, source}
     gate.set_status(cl.command_execution_status.COMPLETE)
-    held.wait()
+    event.wait()
     again = {arena.take(64), arena.take(64)}
-    assert again == {written, read}
+    assert again == {target, source}
     assert all(buffer.last_write is None and not buffer.readers for buffer in again)
 
 
@@ -73,27 +73,27 @@ def test_an_old_buffer_is_found_behind_many_busy_ones(fresh_queue: Queue) -> Non
     gate = cl.UserEvent(fresh_queue.context)
     arena = fresh_queue.arena
     free, busy = arena.take(64), [arena.take(64) for _ in range(50)]
-    held = JobGraph([FillJob(buffer, b"\0", 64) for buffer in busy]).submit(fresh_queue, [gate])
+    event = JobGraph([FillJob(buffer, b"\0", 64) for buffer in busy]).submit(fresh_queue, [gate])
     arena.give(free)
     for buffer in busy:
         arena.give(buffer)
     assert arena.take(64) is free
     gate.set_status(cl.command_execution_status.COMPLETE)
-    held.wait()
+    event.wait()
 
 
 def test_trim_frees_what_is_idle_and_not_in_use(fresh_queue: Queue) -> None:
     gate = cl.UserEvent(fresh_queue.context)
     arena = fresh_queue.arena
     idle, busy = arena.take(4096), arena.take(512)
-    held = JobGraph([FillJob(busy, b"\0", 512)]).submit(fresh_queue, [gate])
+    event = JobGraph([FillJob(busy, b"\0", 512)]).submit(fresh_queue, [gate])
     arena.give(idle)
     arena.give(busy)
     del idle, busy
     assert arena.trim() == 4096
     assert arena.reserved_bytes == 512
     gate.set_status(cl.command_execution_status.COMPLETE)
-    held.wait()
+    event.wait()
     assert arena.trim() == 512 and arena.reserved_bytes == 0 and arena.idle_bytes == 0
 
 
@@ -112,9 +112,9 @@ def test_giving_back_twice_is_refused_and_foreign_buffers_are_left_alone(queue: 
     queue.arena.give(buffer)
     with pytest.raises(ValueError, match="twice"):
         queue.arena.give(buffer)
-    lent = queue.arena.borrow(np.zeros(64), writable=True)
-    queue.arena.give(lent)
-    queue.arena.give(lent)
+    loan = queue.arena.borrow(np.zeros(64), writable=True)
+    queue.arena.give(loan)
+    queue.arena.give(loan)
 
 
 def test_give_may_come_from_the_garbage_collector(fresh_queue: Queue) -> None:
@@ -137,16 +137,16 @@ def test_give_may_come_from_the_garbage_collector(fresh_queue: Queue) -> None:
 
 
 def test_threads_never_share_a_buffer(queue: Queue) -> None:
-    held: set[int] = set()
+    buffers_in_use: set[int] = set()
     clashes: list[int] = []
 
     def work() -> None:
         for _ in range(300):
             buffer = queue.arena.take(64)
-            if id(buffer) in held:
+            if id(buffer) in buffers_in_use:
                 clashes.append(id(buffer))
-            held.add(id(buffer))
-            held.discard(id(buffer))
+            buffers_in_use.add(id(buffer))
+            buffers_in_use.discard(id(buffer))
             queue.arena.give(buffer)
 
     threads = [threading.Thread(target=work) for _ in range(6)]
@@ -157,11 +157,11 @@ def test_threads_never_share_a_buffer(queue: Queue) -> None:
     assert not clashes
 
 
-def test_limits_are_checked_before_the_driver_is_asked(fresh_queue: Queue, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_limits_are_checked_before_the_driver_is_called(fresh_queue: Queue, monkeypatch: pytest.MonkeyPatch) -> None:
     arena, facts = fresh_queue.arena, fresh_queue.facts
-    with pytest.raises(OutOfDeviceMemory, match="largest allocation") as caught:
+    with pytest.raises(OutOfDeviceMemory, match="largest allocation") as error:
         arena.take(facts.max_allocation + 1)
-    assert str(facts.max_allocation + 1) in str(caught.value) and facts.name in str(caught.value)
+    assert str(facts.max_allocation + 1) in str(error.value) and facts.name in str(error.value)
     monkeypatch.setenv("CLMR_MEMORY_LIMIT", "1M")
     with pytest.raises(MemoryError, match="CLMR_MEMORY_LIMIT is 1048576 bytes"):
         arena.take(2**20 + 1)
@@ -186,12 +186,12 @@ def test_a_request_just_below_the_largest_allocation_is_not_rounded_above_it(fre
     largest = fresh_queue.facts.max_allocation
     if size_class(largest) == largest:
         largest -= 1
-    asked = []
+    messages = []
     try:
         fresh_queue.arena.take(largest)
     except OutOfDeviceMemory as error:
-        asked.append(str(error))
-    assert not asked or "largest allocation" not in asked[0]
+        messages.append(str(error))
+    assert not messages or "largest allocation" not in messages[0]
 
 
 def test_running_out_of_host_memory_is_an_error_and_not_the_end(device: Device, child: Callable[..., str]) -> None:
@@ -218,7 +218,7 @@ print((out == 3).all())
 
 
 def test_memory_that_was_taken_but_not_touched_counts(device: Device, child: Callable[..., str]) -> None:
-    """Two buffers of 60 % of what is left each look possible until someone writes to them."""
+    """Each of two buffers of 60 % of the free memory looks possible until data are written to them."""
     if device.kind != "cpu":
         pytest.skip("its memory is not the host's")
     code = f"""
@@ -266,11 +266,11 @@ def test_an_arena_has_a_limit_room_and_a_peak(device: Device) -> None:
     assert arena.limit is None and arena.reserved_bytes == arena.peak_bytes == 0 < whole
     arena.limit = 2**20
     assert arena.room == 2**20
-    held, idle = arena.take(2**18), arena.take(2**19)
+    in_use, idle = arena.take(2**18), arena.take(2**19)
     arena.give(idle)
     del idle
     assert arena.room == 2**20 - 2**18, "what is idle can be handed out"
     with pytest.raises(OutOfDeviceMemory, match="memory_limit is 1048576 bytes"):
         arena.take(2**20)
     arena.take(2**19)
-    assert arena.peak_bytes == 2**18 + 2**19 and held.nbytes == arena.rounded(2**18 - 1)
+    assert arena.peak_bytes == 2**18 + 2**19 and in_use.nbytes == arena.rounded(2**18 - 1)

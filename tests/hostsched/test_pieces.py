@@ -1,4 +1,4 @@
-"""Long launches go out in pieces that give the results of one launch, and what is not launched can be dropped."""
+"""Long launches go out in pieces that give the results of one launch, and pieces not launched yet can be dropped."""
 
 from __future__ import annotations
 
@@ -24,44 +24,44 @@ void cmr_count(__global int *seen)
 """
 
 
-def counting(queue: Queue, seen: Buffer, work: float = ENORMOUS) -> KernelJob:
+def counting(queue: Queue, counter: Buffer, work: float = ENORMOUS) -> KernelJob:
     """Counts every work-item of a launch."""
     kernel = build(queue, SOURCE).kernel("cmr_count")
     kernel.pace.__init__(queue.facts)  # type: ignore[misc]  # as before any launch
-    return KernelJob(kernel, GROUPS, SIZE, (seen,), (seen,), (seen,), work)
+    return KernelJob(kernel, GROUPS, SIZE, (counter,), (counter,), (counter,), work)
 
 
-def zeroed(queue: Queue) -> tuple[Buffer, np.ndarray]:
-    seen = queue.arena.take(4 * GROUPS * SIZE)
-    queue.wait(queue.fill(seen, b"\0\0\0\0", 4 * GROUPS * SIZE))
-    return seen, np.full(GROUPS * SIZE, -1, np.int32)
+def zero_buffer(queue: Queue) -> tuple[Buffer, np.ndarray]:
+    counter = queue.arena.take(4 * GROUPS * SIZE)
+    queue.wait(queue.fill(counter, b"\0\0\0\0", 4 * GROUPS * SIZE))
+    return counter, np.full(GROUPS * SIZE, -1, np.int32)
 
 
 def test_every_group_runs_once(queue: Queue) -> None:
-    seen, out = zeroed(queue)
-    before = len(seen.readers)
-    JobGraph([counting(queue, seen), ReadJob(seen, out.view(np.uint8))]).submit(queue).wait()
+    counter, out = zero_buffer(queue)
+    before = len(counter.readers)
+    JobGraph([counting(queue, counter), ReadJob(counter, out.view(np.uint8))]).submit(queue).wait()
     assert before == 0 and (out == 1).all()
 
 
 def test_a_replay_goes_out_in_pieces_too(queue: Queue) -> None:
-    seen, out = zeroed(queue)
-    job = counting(queue, seen)
+    counter, out = zero_buffer(queue)
+    job = counting(queue, counter)
     replay = Replay(queue, [Launch(job.kernel, GROUPS, SIZE, ("seen",), ("seen",), ("seen",), ENORMOUS)])
     reports: list[tuple[float, float]] = []
-    with following(lambda done, total: reports.append((done, total))):
-        replay.submit({"seen": seen})
-    JobGraph([ReadJob(seen, out.view(np.uint8))]).submit(queue).wait()
+    with following(lambda work, total: reports.append((work, total))):
+        replay.submit({"seen": counter})
+    JobGraph([ReadJob(counter, out.view(np.uint8))]).submit(queue).wait()
     assert (out == 1).all() and len(reports) > 2
 
 
 def test_progress_grows_to_its_total(queue: Queue) -> None:
-    seen, _ = zeroed(queue)
+    counter, _ = zero_buffer(queue)
     reports: list[tuple[float, float]] = []
-    with following(lambda done, total: reports.append((done, total))):
-        JobGraph([counting(queue, seen)]).submit(queue).wait()
-    done = [d for d, _ in reports]
-    assert len(done) > 2 and done == sorted(done) and 0 < done[0] < ENORMOUS
+    with following(lambda work, total: reports.append((work, total))):
+        JobGraph([counting(queue, counter)]).submit(queue).wait()
+    work = [d for d, _ in reports]
+    assert len(work) > 2 and work == sorted(work) and 0 < work[0] < ENORMOUS
     assert {total for _, total in reports} == {ENORMOUS} and reports[-1][0] == ENORMOUS
 
 
@@ -69,31 +69,31 @@ def test_progress_grows_to_its_total(queue: Queue) -> None:
 def test_what_is_not_launched_is_dropped(queue: Queue, how: str) -> None:
     class Enough(Exception): ...
 
-    def stop(done: float, total: float) -> None:
+    def stop(work: float, total: float) -> None:
         if how == "exception":
             raise Enough
         queue.cancel()
 
-    seen, out = zeroed(queue)
+    counter, out = zero_buffer(queue)
     with pytest.raises(Cancelled if how == "cancel" else Enough), following(stop):
-        JobGraph([counting(queue, seen)]).submit(queue)
-    JobGraph([ReadJob(seen, out.view(np.uint8))]).submit(queue).wait()  # after what was launched
+        JobGraph([counting(queue, counter)]).submit(queue)
+    JobGraph([ReadJob(counter, out.view(np.uint8))]).submit(queue).wait()  # after what was launched
     assert 0 < out.sum() < GROUPS * SIZE and set(np.unique(out)) == {0, 1}
-    fresh, out = zeroed(queue)
+    fresh, out = zero_buffer(queue)
     JobGraph([counting(queue, fresh), ReadJob(fresh, out.view(np.uint8))]).submit(queue).wait()
     assert (out == 1).all()
 
 
 def test_a_cancellation_before_a_call_does_not_touch_it(queue: Queue) -> None:
     queue.cancel()
-    seen, out = zeroed(queue)
-    JobGraph([counting(queue, seen), ReadJob(seen, out.view(np.uint8))]).submit(queue).wait()
+    counter, out = zero_buffer(queue)
+    JobGraph([counting(queue, counter), ReadJob(counter, out.view(np.uint8))]).submit(queue).wait()
     assert (out == 1).all()
 
 
 def test_short_launches_are_one_command(queue: Queue) -> None:
-    seen, _ = zeroed(queue)
-    submission = JobGraph([counting(queue, seen, work=10.0)]).submit(queue)
+    counter, _ = zero_buffer(queue)
+    submission = JobGraph([counting(queue, counter, work=10.0)]).submit(queue)
     submission.wait()
     assert queue._backlog_seconds == 0 and len(submission.events) == 1
 
@@ -157,11 +157,11 @@ def test_calls_that_do_not_wait_leave_a_bounded_backlog(
     """Work on its way is counted in the pace's seconds, so that an interrupted caller waits for little."""
     from hostsched.queue.queue import LONGEST_BACKLOG
 
-    seen, out = zeroed(queue)
-    job = counting(queue, seen)
-    part = KernelJob(job.kernel, GROUPS, SIZE, (seen,), (seen,), (seen,), 0.05 / job.kernel.pace.seconds)
+    counter, out = zero_buffer(queue)
+    job = counting(queue, counter)
+    part = KernelJob(job.kernel, GROUPS, SIZE, (counter,), (counter,), (counter,), 0.05 / job.kernel.pace.seconds)
     for _ in range(40):
         JobGraph([part]).submit(queue)
         assert queue._backlog_seconds <= LONGEST_BACKLOG + 0.05
-    JobGraph([ReadJob(seen, out.view(np.uint8))]).submit(queue).wait()
+    JobGraph([ReadJob(counter, out.view(np.uint8))]).submit(queue).wait()
     assert (out == 40).all()

@@ -1,4 +1,4 @@
-"""Reads of a few bytes by way of pinned memory; devices that share the host's memory are told that they do not."""
+"""Reads of a few bytes by way of pinned memory; devices that share the host's memory are set up as if they did not."""
 
 from __future__ import annotations
 
@@ -25,13 +25,13 @@ def apart(queue: Queue) -> Iterator[Queue]:
 @pytest.mark.parametrize("nbytes", [1, 8, SLOT - 1, SLOT, SLOT + 1, 3 * SLOT])
 def test_bytes_arrive(apart: Queue, nbytes: int) -> None:
     rng = np.random.default_rng(nbytes)
-    given = rng.integers(256, size=nbytes + 5).astype("u1")
-    buffer = apart.arena.take(given.nbytes)
-    JobGraph([WriteJob(buffer, given)]).submit(apart)
+    source = rng.integers(256, size=nbytes + 5).astype("u1")
+    buffer = apart.arena.take(source.nbytes)
+    JobGraph([WriteJob(buffer, source)]).submit(apart)
     for offset in (0, 5, 3):
         target = np.full(nbytes, 77, "u1")
         read_back(apart, buffer, target, offset)
-        np.testing.assert_array_equal(target, given[offset : offset + nbytes])
+        np.testing.assert_array_equal(target, source[offset : offset + nbytes])
     assert len(apart.space.pinned) == (nbytes <= SLOT and apart.facts.maps_memory), "one slot is used over and over"
 
 

@@ -113,22 +113,22 @@ def test_chains_across_submissions_and_queues_of_one_device(axpb: Axpb, device: 
 
 def test_a_dropped_queue_is_used_again_once_its_commands_have_ended(fresh_queue: Queue, device: Device) -> None:
     context = fresh_queue.context
-    gate, kept, out = cl.UserEvent(context), fresh_queue.space.idle_queues, np.zeros(16, np.float32)
+    gate, idle, out = cl.UserEvent(context), fresh_queue.space.idle_queues, np.zeros(16, np.float32)
     first, other = Queue(device, context=context), Queue(device, context=context)
     a = first.arena.take(64)
-    held = JobGraph([FillJob(a, np.float32(5).tobytes(), 64), ReadJob(a, out)]).submit(first, [gate]).done
+    event = JobGraph([FillJob(a, np.float32(5).tobytes(), 64), ReadJob(a, out)]).submit(first, [gate]).done
     del first
-    assert len(kept) == 1
+    assert len(idle) == 1
     second = Queue(device, context=context)
-    assert len(kept) == 1, "its commands had not ended"
+    assert len(idle) == 1, "its commands had not ended"
     del other
     third = Queue(device, profile=True, context=context)
-    assert len(kept) == 2, "it was made without a profile"
-    poll(kept._idle[-1][2])
+    assert len(idle) == 2, "it was made without a profile"
+    poll(idle._idle[-1][2])
     fourth = Queue(device, context=context)
-    assert len(kept) == 1
+    assert len(idle) == 1
     gate.set_status(cl.command_execution_status.COMPLETE)
-    second.wait(held)
+    second.wait(event)
     for queue in (second, third, fourth):
         queue.finish()
     assert (out == 5).all()
@@ -198,8 +198,8 @@ print("done")
 def test_wait_for_holds_jobs_back(queue: Queue) -> None:
     gate = cl.UserEvent(queue.context)
     a, out = queue.arena.take(64), np.zeros(16, np.float32)
-    held = JobGraph([FillJob(a, np.float32(5).tobytes(), 64)]).submit(queue, [gate])
-    last = JobGraph([ReadJob(a, out)]).submit(queue, [held])
+    event = JobGraph([FillJob(a, np.float32(5).tobytes(), 64)]).submit(queue, [gate])
+    last = JobGraph([ReadJob(a, out)]).submit(queue, [event])
     assert last.done.command_execution_status > 0 and not out.any()
     gate.set_status(cl.command_execution_status.COMPLETE)
     last.wait()
@@ -247,26 +247,26 @@ def test_borrowed_arrays_show_the_result_after_a_map(axpb: Axpb, queue: Queue) -
 
 def test_everything_dropped_right_after_submit_is_kept_alive_until_the_end(axpb: Axpb, queue: Queue) -> None:
     gate = cl.UserEvent(queue.context)
-    x, y, borrowed = np.arange(64, dtype=np.float32), np.zeros(64, np.float32), np.zeros(64, np.float32)
+    x, y, z = np.arange(64, dtype=np.float32), np.zeros(64, np.float32), np.zeros(64, np.float32)
     a = queue.arena.take(256)
-    lent = queue.arena.borrow(borrowed, writable=True)
-    jobs: list[Job] = [WriteJob(a, x), axpb(queue)(a, lent, 64), MapJob(lent), ReadJob(lent, y)]
+    loan = queue.arena.borrow(z, writable=True)
+    jobs: list[Job] = [WriteJob(a, x), axpb(queue)(a, loan, 64), MapJob(loan), ReadJob(loan, y)]
     JobGraph(jobs).submit(queue, [gate])
-    arrays = [weakref.ref(array) for array in (x, y, borrowed)]
-    expected, seen = x.copy(), np.ndarray(64, np.float32, y.data)
-    del jobs, a, lent, x, y, borrowed
+    arrays = [weakref.ref(array) for array in (x, y, z)]
+    expected, result = x.copy(), np.ndarray(64, np.float32, y.data)
+    del jobs, a, loan, x, y, z
     gc.collect()
     assert all(array() is not None for array in arrays)
     gate.set_status(cl.command_execution_status.COMPLETE)
     queue.finish()
-    np.testing.assert_array_equal(seen, expected)
-    del seen
+    np.testing.assert_array_equal(result, expected)
+    del result
     gc.collect()
     assert all(array() is None for array in arrays)
 
 
 def test_dropping_a_submission_does_not_wait_for_it(queue: Queue) -> None:
-    """pyopencl's own event of a copy blocks for ever when it is dropped before what it waits for."""
+    """pyopencl's own event of a copy blocks for ever when it is dropped before the command it waits for has ended."""
     gate = cl.UserEvent(queue.context)
     submission = JobGraph([WriteJob(queue.arena.take(64), np.zeros(4))]).submit(queue, [gate])
     del submission

@@ -77,10 +77,10 @@ device = devices()[{devices().index(device)}]
 queue = Queue(device)
 gate = cl.UserEvent(queue.context)
 a, b, out = queue.arena.take(64), queue.arena.take(64), np.zeros(64, np.uint8)
-held = JobGraph([FillJob(a, b"x", 64)]).submit(queue, [gate])
+submission = JobGraph([FillJob(a, b"x", 64)]).submit(queue, [gate])
 gate.set_status(-9999)
 try:
-    held.wait()
+    submission.wait()
 except LaunchError as error:
     print(error.code < 0, flush=True)
 if device.vendor == "intel":

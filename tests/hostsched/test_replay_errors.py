@@ -1,4 +1,4 @@
-"""What a Replay refuses, when it is made and when it is submitted."""
+"""Errors of a Replay, of its constructor and of its submissions."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Threads that share a Replay, and what it keeps alive until the end: buffers, arrays, events."""
+"""Threads that share a Replay, and the buffers, arrays and events that it keeps alive until the end."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def test_threads_may_share_a_replay(queue: Queue) -> None:
     assert not wrong
 
 
-def test_buffers_given_back_in_flight_are_not_handed_out(fresh_queue: Queue) -> None:
+def test_buffers_returned_in_flight_are_not_handed_out(fresh_queue: Queue) -> None:
     queue = fresh_queue
     gate = cl.UserEvent(queue.context)
     x, y, z = take(queue, 3)
@@ -61,14 +61,14 @@ def test_everything_dropped_right_after_submit_is_kept_alive_until_the_end(queue
     slots = {"x": arena.borrow(x, writable=False), "between": arena.take(NBYTES), "y": arena.borrow(y, writable=True)}
     Replay(queue, [axpb(queue, "x", "between", 2, 1), axpb(queue, "between", "y", 1, 1)]).submit(slots, [gate])
     JobGraph([MapJob(slots["y"])]).submit(queue)
-    expected, seen, arrays = 2 * x + 2, np.ndarray(COUNT, np.float32, y.data), [weakref.ref(x), weakref.ref(y)]
+    expected, result, arrays = 2 * x + 2, np.ndarray(COUNT, np.float32, y.data), [weakref.ref(x), weakref.ref(y)]
     del slots, x, y
     gc.collect()
     assert all(array() is not None for array in arrays)
     gate.set_status(cl.command_execution_status.COMPLETE)
     queue.finish()
-    np.testing.assert_array_equal(seen, expected)
-    del seen
+    np.testing.assert_array_equal(result, expected)
+    del result
     gc.collect()
     assert all(array() is None for array in arrays)
 

@@ -57,21 +57,21 @@ def test_one_buffer_in_two_slots(queue: Queue, binding: tuple[int, ...]) -> None
         join(queue, "b", "c", "d"),
         axpb(queue, "d", "b"),
     ]
-    held = [full(at) for at in range(3)]
+    owned_buffers = [full(at) for at in range(3)]
     buffers = take(queue, 3)
     outs = [np.zeros(COUNT, np.float32) for _ in range(3)]
-    JobGraph([WriteJob(buffer, value) for buffer, value in zip(buffers, held, strict=True)]).submit(queue)
+    JobGraph([WriteJob(buffer, value) for buffer, value in zip(buffers, owned_buffers, strict=True)]).submit(queue)
     replay = Replay(queue, launches)
     for _ in range(3):
         replay.submit({name: buffers[at] for name, at in zip("abcd", binding, strict=True)})
     JobGraph([ReadJob(buffer, out) for buffer, out in zip(buffers, outs, strict=True)]).submit(queue).wait()
     a, b, c, d = binding
     for _ in range(3):
-        held[b] = 2 * held[a] + 1
-        held[c] = held[a] + 5
-        held[d] = 1000 * held[b] + held[c]
-        held[b] = held[d].copy()
-    for out, expected in zip(outs, held, strict=True):
+        owned_buffers[b] = 2 * owned_buffers[a] + 1
+        owned_buffers[c] = owned_buffers[a] + 5
+        owned_buffers[d] = 1000 * owned_buffers[b] + owned_buffers[c]
+        owned_buffers[b] = owned_buffers[d].copy()
+    for out, expected in zip(outs, owned_buffers, strict=True):
         np.testing.assert_array_equal(out, expected.astype(np.float32))
 
 
@@ -115,14 +115,14 @@ def test_reads_and_writes_interleave_with_job_graphs(queue: Queue) -> None:
     first, second, third = (np.zeros(COUNT, np.float32) for _ in range(3))
     gate = cl.UserEvent(queue.context)
     values = [full(1), full(2)]
-    held = JobGraph([WriteJob(x, values[0]), FillJob(out, b"\0", NBYTES), ReadJob(left, third)]).submit(queue, [gate])
-    submitted = [
-        replay.submit(slots),  # reads x, overwrites out, overwrites what is still to be read of left
+    end = JobGraph([WriteJob(x, values[0]), FillJob(out, b"\0", NBYTES), ReadJob(left, third)]).submit(queue, [gate])
+    submissions = [
+        replay.submit(slots),  # reads x, overwrites out, overwrites the unread rest of left
         JobGraph([ReadJob(out, first), WriteJob(x, values[1]), FillJob(right, b"\0", NBYTES)]).submit(queue),
         replay.submit(slots),
         JobGraph([ReadJob(out, second)]).submit(queue),
     ]
-    assert all(event.command_execution_status > 0 for one in [held, *submitted] for event in one.events)
+    assert all(event.command_execution_status > 0 for one in [end, *submissions] for event in one.events)
     gate.set_status(cl.command_execution_status.COMPLETE)
     queue.finish()
     np.testing.assert_array_equal(first, full(3005))
@@ -146,9 +146,9 @@ def test_wait_for_holds_every_launch_back(queue: Queue) -> None:
     x, left, right, out = take(queue, 4)
     result = np.zeros(COUNT, np.float32)
     JobGraph([WriteJob(x, full(1))]).submit(queue).wait()
-    held = Replay(queue, diamond(queue)).submit({"x": x, "left": left, "right": right, "out": out}, [gate])
-    last = JobGraph([ReadJob(out, result)]).submit(queue, [held])
-    assert all(event.command_execution_status > 0 for event in (*held.events, *last.events))
+    end = Replay(queue, diamond(queue)).submit({"x": x, "left": left, "right": right, "out": out}, [gate])
+    last = JobGraph([ReadJob(out, result)]).submit(queue, [end])
+    assert all(event.command_execution_status > 0 for event in (*end.events, *last.events))
     gate.set_status(cl.command_execution_status.COMPLETE)
     last.wait()
     np.testing.assert_array_equal(result, full(3005))

@@ -53,7 +53,7 @@ class FakeQueue:
 
     def __init__(self) -> None:
         self.space: Any = object()
-        self.enqueued: list[tuple[FakeEvent, list[FakeEvent]]] = []
+        self.log: list[tuple[FakeEvent, list[FakeEvent]]] = []
         self.lock = FakeLock()
         self.flushes = 0
 
@@ -65,7 +65,7 @@ class FakeQueue:
     def launch(self, kernel: Any, groups: int, size: int, args: Any, waits: Sequence[FakeEvent], first: int = 0) -> FakeEvent:
         assert self.lock.depth
         event = FakeEvent()
-        self.enqueued.append((event, list(waits)))
+        self.log.append((event, list(waits)))
         return event
 
     def launch_checked(self, kernel: Any, grid: Any, buffers: Any, scalars: Any, waits: Any, owned: Any) -> FakeEvent:
@@ -84,10 +84,10 @@ class World:
         self.gates = [FakeEvent(), FakeEvent()]
         self.terminal: list[list[FakeEvent]] = []
 
-    def seen(self) -> Any:
-        number = {id(event): at for at, (event, _) in enumerate(self.queue.enqueued)}
+    def record(self) -> Any:
+        number = {id(event): at for at, (event, _) in enumerate(self.queue.log)}
         number |= {id(gate): -1 - at for at, gate in enumerate(self.gates)}
-        waits = [sorted(number[id(wait)] for wait in waits) for _, waits in self.queue.enqueued]
+        waits = [sorted(number[id(wait)] for wait in waits) for _, waits in self.queue.log]
         notes = [
             (number.get(id(buffer.last_write)), sorted(number[id(event)] for event in buffer.readers))
             for buffer in self.buffers
@@ -114,17 +114,17 @@ def test_waits_and_notes_are_those_of_job_graphs(pipelines: Any, calls: Any) -> 
         for touches in pipelines
     ]
     replays = [Replay(ours.queue, pipeline) for pipeline in launches]
-    for chosen, binding, gated, as_graph in calls:
-        chosen %= len(pipelines)
-        for world, replayed in ((ours, not as_graph), (theirs, False)):
+    for choice, binding, with_gate, as_graph in calls:
+        choice %= len(pipelines)
+        for world, by_replay in ((ours, not as_graph), (theirs, False)):
             slots = {name: world.buffers[at] for name, at in zip("abcd", binding, strict=True)}
             graph = JobGraph(
                 KernelJob(kernel, 1, 1, (), tuple(slots[n] for n in one.reads), tuple(slots[n] for n in one.writes))
-                for one in launches[chosen]
+                for one in launches[choice]
             )
-            wait_for = world.gates if gated else ()
-            done = replays[chosen].submit(slots, wait_for) if replayed else graph.submit(world.queue, wait_for)
-            world.terminal.append(list(done.terminal))
-    assert ours.seen() == theirs.seen()
-    for _, waits in ours.queue.enqueued:
+            wait_for = world.gates if with_gate else ()
+            event = replays[choice].submit(slots, wait_for) if by_replay else graph.submit(world.queue, wait_for)
+            world.terminal.append(list(event.terminal))
+    assert ours.record() == theirs.record()
+    for _, waits in ours.queue.log:
         assert len(set(map(id, waits))) == len(waits), "a wait is there twice"

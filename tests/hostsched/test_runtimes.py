@@ -1,4 +1,4 @@
-"""How drivers are found, and processes in which they may not be used. Each question is asked of a new process."""
+"""How drivers are found, and processes in which they may not be used. Each test starts a new process."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ linux = pytest.mark.skipif(sys.platform != "linux", reason="about the loader of 
 PLATFORMS = "from hostsched import platforms; print([platform.name for platform in platforms()])"
 
 
-def installed(distribution: str) -> bool:
+def is_installed(distribution: str) -> bool:
     try:
         importlib.metadata.distribution(distribution)
     except importlib.metadata.PackageNotFoundError:
@@ -27,8 +27,8 @@ def installed(distribution: str) -> bool:
     return True
 
 
-needs_intel = pytest.mark.skipif(not installed("intel-opencl-rt"), reason="needs intel-opencl-rt")
-needs_pocl = pytest.mark.skipif(not installed("pocl-binary-distribution"), reason="needs pocl-binary-distribution")
+needs_intel = pytest.mark.skipif(not is_installed("intel-opencl-rt"), reason="needs intel-opencl-rt")
+needs_pocl = pytest.mark.skipif(not is_installed("pocl-binary-distribution"), reason="needs pocl-binary-distribution")
 
 
 @linux
@@ -79,8 +79,8 @@ def test_the_systems_drivers_stay_beside_those_of_pip(child: Child, tmp_path: pa
     (driver,) = [driver for driver in pip_drivers() if driver.distribution == "intel-opencl-rt"]
     (tmp_path / "system.icd").write_text(f"{driver.path}\n")
     (tmp_path / "broken.icd").write_text("/nonexistent/libnothing.so\n")
-    found = child(PLATFORMS, OPENCL_VENDOR_PATH=str(tmp_path))
-    assert "Intel" in found
+    result = child(PLATFORMS, OPENCL_VENDOR_PATH=str(tmp_path))
+    assert "Intel" in result
     code = """
 from hostsched import report
 for entry in report():
@@ -93,7 +93,7 @@ for entry in report():
 
 @linux
 @needs_intel
-def test_a_library_that_asked_first_is_reported(child: Child) -> None:
+def test_a_library_that_called_opencl_first_is_reported(child: Child) -> None:
     code = """
 import pyopencl
 try:

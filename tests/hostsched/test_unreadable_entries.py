@@ -59,10 +59,10 @@ def test_an_unreadable_entry_is_a_miss_and_is_replaced(
     damage(tmp_path / "key.bin")
     environment = {**os.environ, "CLMR_CACHE_DIR": str(tmp_path)}
     environment.pop("CLMR_NO_CACHE", None)
-    done = subprocess.run(
+    process = subprocess.run(
         [sys.executable, "-c", LOAD_AND_STORE], env=environment, capture_output=True, text=True, timeout=60, check=False
     )
-    assert done.returncode == 0, done.stderr
+    assert process.returncode == 0, process.stderr
     # No file can take the place of a folder that is not empty: then each load stays a miss.
-    assert done.stdout.strip() == ("None" if damage is directory else "b'binary'")
+    assert process.stdout.strip() == ("None" if damage is directory else "b'binary'")
     assert not list(tmp_path.glob("*.tmp"))

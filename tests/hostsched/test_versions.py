@@ -20,12 +20,12 @@ class _Event:
 
 
 def test_a_launch_waits_for_those_that_differ() -> None:
-    versions, first, second, done = Versions(), _Event(1), _Event(2), _Event(0)
+    versions, first, second, past = Versions(), _Event(1), _Event(2), _Event(0)
     before: list[Any] = [object()]
     assert versions.waits(64, False, before) == before
     versions.note(first)
     assert versions.waits(64, False, ()) == ()  # alike
-    versions.note(done)
+    versions.note(past)
     assert versions.waits(128, False, before) == [*before, first]
     versions.note(second)
     assert versions.waits(128, True, ()) == [second]

@@ -1,4 +1,4 @@
-"""Inner products taken out of pairs: the same values with any centres, and the parts that are meant to be found."""
+"""Inner products factored out of pairs: the same values with any centres, and the expected products."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def random_values(pair: Pair, rng: np.random.Generator, code: str = "f4") -> dic
 
 
 def exactly(node: Node, values: Mapping[Node, Any]) -> Any:
-    """A node in float64, whatever its dtype is."""
+    """A node in float64, for any dtype."""
     memo: dict[int, Any] = {}
     for part in postorder([node]):
         if isinstance(part, Apply):
@@ -60,28 +60,28 @@ def exactly(node: Node, values: Mapping[Node, Any]) -> Any:
 
 
 def with_results(factoring: Factoring, values: Mapping[Node, Any], compute: Any) -> tuple[dict[Node, Any], float]:
-    """What is given and the results; the largest sum of a product's terms' sizes. Rows see their own inputs only."""
-    known, largest = dict(values), 1.0
+    """The values with the results added, and the largest sum of a product's absolute terms. Rows see their own inputs only."""
+    node_values, largest = dict(values), 1.0
     for p in factoring.products:
         terms = [compute(r, values) * compute(c, values) for r, c in zip(p.rows, p.columns, strict=True)]
         terms += [compute(n, values) for n in (p.row, p.column) if n is not None]
-        known[p.result] = sum(terms[1:], terms[0])
+        node_values[p.result] = sum(terms[1:], terms[0])
         largest = max(largest, float(np.max(sum(np.abs(t) for t in terms))))
-    return known, largest
+    return node_values, largest
 
 
 def check(pair: Pair, rng: np.random.Generator, limit: int = 16) -> Factoring:
-    """Values agree in float64 to its digits and in float32 to its own; every side is made of what it may be made of."""
+    """Values agree in float64 to its digits and in float32 to its own; each side uses only the inputs of its own role."""
     factoring = factoring_of(pair, limit)
     for code, compute, tolerance in (("f8", exactly, 1e-13), ("f4", evaluate, 2e-6)):
         values = random_values(pair, rng, code)
         centres = {symbol: rng.uniform(-1, 1, (1, 1)).astype(code) for symbol, _ in factoring.centres}
-        known, largest = with_results(factoring, values | centres, compute)
+        node_values, largest = with_results(factoring, values | centres, compute)
         for result, expected_node in zip(factoring.values, pair.values, strict=True):
-            actual, right = np.broadcast_arrays(compute(result, known), compute(expected_node, values))
-            assert np.isfinite(right).all()
-            scale = largest * max(1.0, np.abs(right).max())
-            np.testing.assert_allclose(actual, right, rtol=0, atol=tolerance * scale)
+            actual, expected = np.broadcast_arrays(compute(result, node_values), compute(expected_node, values))
+            assert np.isfinite(expected).all()
+            scale = largest * max(1.0, np.abs(expected).max())
+            np.testing.assert_allclose(actual, expected, rtol=0, atol=tolerance * scale)
     roles = {s: g.role for g in pair.inputs for s in g.symbols} | {s: Role.PARAMETER for s, _ in factoring.centres}
     for p in factoring.products:
         assert 1 <= len(p.rows) == len(p.columns) <= limit and p.result.dtype == np.float32
@@ -210,7 +210,7 @@ def test_equal_parts_are_one_product() -> None:
 
 
 def by_hand(values: Callable[[Node, Node, Node], Sequence[Node]]) -> Pair:
-    """The pair of values made of a number of the row, one of the column and a parameter, as they stand."""
+    """The pair of values of a function of a row's number, a column's number and a parameter, without rewriting."""
     x, y, p = (Symbol(name, FLOAT32) for name in "xyp")
     inputs = [
         PairInput(s.name, r, 1, FLOAT32, (s,))
@@ -250,7 +250,7 @@ def test_numbers_that_float32_has_not_are_not_multiplied_out(rng: np.random.Gene
         assert set(steps(factoring_of(pair).values)) == {"multiply"}
 
 
-def test_squares_of_what_is_no_difference_after_all(rng: np.random.Generator) -> None:
+def test_squares_of_other_values_than_differences(rng: np.random.Generator) -> None:
     """Sides may cancel."""
     assert factored_pair(by_hand(lambda x, y, p: [(z := (x + y) - x) * z])) is None
     assert factored_pair(by_hand(lambda x, y, p: [(z := (x + y + p) - x) * z])) is None
@@ -283,8 +283,8 @@ def test_centres_keep_the_digits_of_distances(text: str, rng: np.random.Generato
     expected = exactly(pair.values[0], {s: v.astype("f8") for s, v in values.items()})
     for name, place in (("none", 0.0), ("mean", 1.0)):
         centres = {s: np.float32(place * np.mean(evaluate(n, values))).reshape(1, 1) for s, n in result.centres}
-        known, _ = with_results(result, values | centres, evaluate)
-        errors[name] = np.abs(evaluate(result.values[0], known) - expected).max()
+        node_values, _ = with_results(result, values | centres, evaluate)
+        errors[name] = np.abs(evaluate(result.values[0], node_values) - expected).max()
     assert errors["mean"] < 1e-4 < 1e-2 < errors["none"]
 
 
@@ -316,20 +316,20 @@ def test_deep_formulas_are_walked_without_recursion() -> None:
 
 
 def test_the_order_is_the_same_every_time() -> None:
-    def shown(node: Node) -> str:
+    def text_of(node: Node) -> str:
         if isinstance(node, Apply):
-            return f"{node.function.name}({','.join(map(shown, node.args))})"
+            return f"{node.function.name}({','.join(map(text_of, node.args))})"
         return node.name if isinstance(node, Symbol) else repr(getattr(node, "value", None))
 
     def all_of(factoring: Factoring) -> list[str]:
-        return [shown(n) for p in factoring.products for n in (*p.rows, *p.columns, p.row, p.column) if n is not None]
+        return [text_of(n) for p in factoring.products for n in (*p.rows, *p.columns, p.row, p.column) if n is not None]
 
     text = "Exp(-WeightedSqDist(Pm(2,9),Vi(0,3),Vj(1,3))*Vi(3,1))+(Vi(0,3)|Vj(1,3))"
     assert all_of(factoring_of(pair_of(text))) == all_of(factoring_of(pair_of(text)))
 
 
-def test_only_exponents_may_be_asked_for() -> None:
-    """Of a gradient what is no exponent stays, with its centres; of values that are exponents all is taken."""
+def test_a_factoring_may_be_of_exponents_alone() -> None:
+    """In a gradient only exponents become products; the other parts stay, with their centres. Values that are exponents all do."""
     text = "Exp(-SqDist(Vi(0,3),Vj(1,3)))*((Vi(2,2)|Vj(3,2))+SqDist(Vi(4,2),Vj(5,2)))"
     pair = pair_of(text)
     every, only = factored_pair(pair), factored_pair(pair, every=False)

@@ -74,12 +74,12 @@ def test_another_number_needs_no_other_kernel(context: cm.Context) -> None:
 
 
 def test_another_number_is_another_result(context: cm.Context, mode: str, rng: np.random.Generator) -> None:
-    """Kernels, and calls that are kept, take the number again, NumPy arrays and arrays on the device alike."""
+    """Cached kernels and calls take the new number, with NumPy arrays and with arrays on the device."""
     x, y = rng.normal(size=(11, 2)).astype("f4"), rng.normal(size=(13, 2)).astype("f4")
     squares = ((x.astype(float)[:, None] - y) ** 2).sum(-1)
     for a, b in ((x, y), (cm.array(x, context), cm.array(y, context))):
         for s in (0.25, 2.0, 0.25, 3.75):
             actual = (-(Vi(a) - Vj(b)).sqnorm2() * s).exp().sum(1, context=context, mode=mode)
             terms = np.exp(-squares * s)
-            allowed = 4 * np.finfo("f4").eps * (terms * (1 + squares * s)).sum(1)
-            assert np.all(np.abs(np.asarray(actual)[:, 0] - terms.sum(1)) <= allowed)
+            tolerance = 4 * np.finfo("f4").eps * (terms * (1 + squares * s)).sum(1)
+            assert np.all(np.abs(np.asarray(actual)[:, 0] - terms.sum(1)) <= tolerance)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from support.pair_plans import computed, inputs_of, pair_of, per_pair, random_arrays, steps, vector
+from support.pair_plans import inputs_of, pair_of, per_pair, random_arrays, steps, values_of, vector
 
 from clmapreduce.formula.node import Literal, Symbol, postorder
 from clmapreduce.lowering.lower import UNROLLED, lower
@@ -25,7 +25,7 @@ def test_values_are_the_formulas_coordinates_then_the_weights() -> None:
 def test_the_scale_is_a_factor_of_the_formula_not_of_the_weights() -> None:
     pair = pair_of("Vi(0,1)*Vj(1,1)", weight="Vj(2,1)", scale=3.0)
     values = random_arrays(pair, np.random.default_rng(1))
-    value, weight = computed(pair, values)
+    value, weight = values_of(pair, values)
     np.testing.assert_allclose(value, 3 * values["in0"] * values["in1"].T, rtol=1e-6)
     np.testing.assert_array_equal(weight, np.broadcast_to(values["in2"].T, weight.shape))
 
@@ -77,7 +77,7 @@ def test_loops_sum_what_the_formula_says(name: str, code: str, rng: np.random.Ge
     assert loops is None or len(pair.contractions) == loops
     assert pair.nested == (name == "one inside another")
     values = random_arrays(pair, rng)
-    (actual,) = computed(pair, values)
+    (actual,) = values_of(pair, values)
     expected = dense(values["in0"].astype(float)[:, None], values["in1"].astype(float)[None])
     np.testing.assert_allclose(actual, expected, rtol=200 * np.finfo(code).eps)
 

@@ -1,4 +1,4 @@
-"""What is computed once per row, once per column, or once: roles, terms and what kernels write into one statement."""
+"""Terms computed once per row, once per column, or once: their roles, and how kernels write them."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from support.pair_plans import GAUSSIAN, computed, pair_of, per_pair, random_arrays, steps
+from support.pair_plans import GAUSSIAN, pair_of, per_pair, random_arrays, steps, values_of
 
 from clmapreduce.formula.node import Apply, Literal, Node, Symbol
 from clmapreduce.lowering.pair import Role, is_constant
@@ -67,8 +67,8 @@ def test_products_that_addition_takes_are_written_with_it() -> None:
     """Used once, by an addition or as a value: one instruction then, on devices that have it."""
     pair = pair_of("Vi(0,1)*Vj(1,1)+Vi(2,1)")
     assert len(pair.products) == 1
-    shared = pair_of("Sin(Vi(0,1)*Vj(1,1))+Vi(0,1)*Vj(1,1)")
-    assert not shared.products, "used twice"
+    twice = pair_of("Sin(Vi(0,1)*Vj(1,1))+Vi(0,1)*Vj(1,1)")
+    assert not twice.products, "used twice"
     value = pair_of("Vi(0,1)*Vj(1,1)")
     assert {id(node) for node in value.values} == value.products
     assert not pair_of("Vi(0,1)+Vj(1,1)").products
@@ -100,10 +100,10 @@ def test_terms_computed_once_give_what_the_formula_says(
     pair = pair_of(text, code, axis=axis)
     values = random_arrays(pair, rng)
     places = {Role.ROW: (slice(None), None), Role.COLUMN: (None, slice(None)), Role.PARAMETER: (None, None)}
-    placed = [values[g.name].astype(float)[places[g.role]] for g in pair.inputs if not g.scalar]
+    values_there = [values[g.name].astype(float)[places[g.role]] for g in pair.inputs if not g.scalar]
     numbers = {"Vi(0,2)*3": {"in1": 3.0}, "Vj(0,2)*2-1": {"in1": 2.0}}.get(text, {})
     values |= {name: np.array([value], code) for name, value in numbers.items()}
-    actual = np.stack(computed(pair, values), -1)
-    expected, eps = np.broadcast_to(FORMULAS[text](*placed), actual.shape), np.finfo(code).eps
+    actual = np.stack(values_of(pair, values), -1)
+    expected, eps = np.broadcast_to(FORMULAS[text](*values_there), actual.shape), np.finfo(code).eps
     np.testing.assert_allclose(actual, expected, rtol=20 * eps, atol=eps)  # a sum from 1 on is off by that, and its logarithm
     assert pair.dtype == np.dtype(code)

@@ -1,4 +1,4 @@
-"""What is left to do per pair: exponentials to base 2, factors sorted by what they depend on, reciprocals once."""
+"""The work that remains per pair: exponentials to base 2, factors sorted by their inputs, each reciprocal once."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from support.pair_plans import computed, inputs_of, pair_of, per_pair, random_arrays, steps, vector
+from support.pair_plans import inputs_of, pair_of, per_pair, random_arrays, steps, values_of, vector
 
 from clmapreduce.formula.evaluate import evaluate
 from clmapreduce.formula.node import Apply, Literal, Symbol, postorder
@@ -21,8 +21,8 @@ EXTREMES = [0.0, -0.0, 1.0, -2.0, 1e-30, 3e38, np.inf, -np.inf, np.nan]
 
 def values_on(pair: Pair, *arrays: Any) -> list[Any]:
     """A pair's values on arrays in the order of its inputs."""
-    named = {g.name: np.asarray(a, g.symbols[0].dtype) for g, a in zip(pair.inputs, arrays, strict=True)}
-    return computed(pair, named)
+    by_name = {g.name: np.asarray(a, g.symbols[0].dtype) for g, a in zip(pair.inputs, arrays, strict=True)}
+    return values_of(pair, by_name)
 
 
 def test_an_exponential_is_a_power_of_two_of_one_factor_of_its_own() -> None:
@@ -35,9 +35,9 @@ def test_an_exponential_is_a_power_of_two_of_one_factor_of_its_own() -> None:
         pair = pair_of(text)
         assert per_pair(pair)[-2:] == ["multiply", "exp2_fast"] and "negative" not in per_pair(pair), text
         assert "divide" not in per_pair(pair) and "exp" not in steps(pair.values)
-        (hoisted,) = pair.terms.uniform
-        (symbol,) = (n for n in postorder([hoisted]) if isinstance(n, Symbol))
-        assert evaluate(hoisted, {symbol: np.float32(0.7)}) == pytest.approx(-np.log2(np.e) / 0.7, rel=3e-7)
+        (term,) = pair.terms.uniform
+        (symbol,) = (n for n in postorder([term]) if isinstance(n, Symbol))
+        assert evaluate(term, {symbol: np.float32(0.7)}) == pytest.approx(-np.log2(np.e) / 0.7, rel=3e-7)
 
 
 def test_constants_in_an_exponential_are_one_factor() -> None:
@@ -61,7 +61,7 @@ def test_exponentials_of_rows_leave_the_pair() -> None:
     ],
 )  # fmt: skip
 def test_factors_meet_those_of_their_role_first(text: str) -> None:
-    """However they were written: one product per pair for each role that is met."""
+    """In any order of writing: one product per pair for each role."""
     pair = pair_of(text)
     assert len(per_pair(pair)) <= 2 and set(per_pair(pair)) == {"multiply"}
     assert len(pair.terms.rows) == 1 and len(pair.terms.columns) == 1 and len(pair.terms.uniform) == 1
@@ -116,7 +116,7 @@ def test_nothing_hoisted_in_a_loop_depends_on_its_coordinate() -> None:
 
 
 def test_what_a_loop_shares_with_all_its_turns_is_hoisted() -> None:
-    """Factors of all that is summed up stand outside; what is inside a turn is computed before the first."""
+    """Common factors of the sum stand outside of the loop; other values that no turn changes are computed before it."""
     pair = pair_of("Sum(Vi(0,20)*Exp(Vj(2,1))*Vj(1,20)*Sin(Pm(3,1)))")
     (loop,) = pair.contractions
     assert steps([loop.term]) == ["multiply"]
@@ -148,7 +148,7 @@ def test_rewriting_changes_a_few_roundings_only(text: str, rng: np.random.Genera
         places = {Role.ROW: (slice(None), None), Role.COLUMN: (None,), Role.PARAMETER: ()}
         arrays = {variables[g.name]: values[g.name].astype(float)[places[g.role]] for g in pair.inputs if not g.scalar}
         expected = dense(formula, arrays)
-        actual = np.stack(computed(pair, values), -1)
+        actual = np.stack(values_of(pair, values), -1)
         np.testing.assert_allclose(actual, np.broadcast_to(expected, actual.shape), rtol=40 * np.finfo(code).eps)
 
 

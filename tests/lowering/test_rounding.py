@@ -1,4 +1,4 @@
-"""Nodes of which a share may be lost: as much of the values, and no more."""
+"""Nodes whose relative error becomes at most the same relative error of the values."""
 
 from __future__ import annotations
 
@@ -17,40 +17,40 @@ E = exp2_fast(Symbol("x", FLOAT32))
 B = Symbol("b", FLOAT32)
 ONE = Literal(1.0, FLOAT32)
 
-KEPT: dict[str, list[Node]] = {
+SHARES: dict[str, list[Node]] = {
     "alone": [E], "product": [E * B], "product with itself": [E * E], "negative": [-(E * B)], "quotient": [B / E],
     "root": [apply("sqrt", E)], "size": [apply("abs", E * B)], "sum of positive": [E + ONE], "two values": [E, E * B],
     "branch": [apply("where", B > 0, E, ONE)], "sum in a product": [(E + B * B) * B],
 }  # fmt: skip
-LOST: dict[str, list[Node]] = {
+NO_SHARES: dict[str, list[Node]] = {
     "difference": [ONE - E], "sum of any sign": [E + B], "exponent": [exp2_fast(E)], "sine": [apply("sin", E)],
     "condition": [apply("where", E > 0.5, B, ONE)], "one of two values": [E, E - B], "below a difference": [(E * B) * B - ONE],
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("name", KEPT)
+@pytest.mark.parametrize("name", SHARES)
 def test_shares_stay_shares(name: str) -> None:
-    assert id(E) in relative_nodes(KEPT[name])
+    assert id(E) in relative_nodes(SHARES[name])
 
 
-@pytest.mark.parametrize("name", LOST)
+@pytest.mark.parametrize("name", NO_SHARES)
 def test_shares_that_may_grow(name: str) -> None:
-    assert id(E) not in relative_nodes(LOST[name])
+    assert id(E) not in relative_nodes(NO_SHARES[name])
 
 
 def test_values_that_must_not_lose_any() -> None:
-    """Those before the first; what another value is made of may still not be rough where they use it too."""
+    """The values before the given place must stay exact, and so must every node that they share with later values."""
     other = exp2_fast(B)
     relative = relative_nodes([E * B, other * B], 1)
     assert id(other) in relative and id(E) not in relative
     assert id(other) not in relative_nodes([other, other * B], 1)
 
 
-@pytest.mark.parametrize("name", KEPT)
+@pytest.mark.parametrize("name", SHARES)
 def test_the_shares_are_as_small(name: str, rng: np.random.Generator) -> None:
-    """Values with the exponential off by 2^-10 of itself, in float64: a node that is kept moves none by over twice that."""
+    """With a relative error of 2^-10 in the exponential, in float64, no value of these is off by more than about twice that."""
     for x, b in rng.uniform(-3, 3, (50, 2)):
-        exact, rough = (values(KEPT[name], 2.0**x * (1 + off), b) for off in (0.0, 2.0**-10))
+        exact, rough = (values(SHARES[name], 2.0**x * (1 + off), b) for off in (0.0, 2.0**-10))
         assert np.all(np.abs(np.subtract(rough, exact)) <= 2.01 * 2.0**-10 * np.abs(exact))
 
 

@@ -6,7 +6,7 @@ from collections import Counter
 
 import numpy as np
 import pytest
-from support.pair_plans import computed, pair_of, random_arrays
+from support.pair_plans import pair_of, random_arrays, values_of
 
 from clmapreduce.formula.node import Apply, postorder
 from clmapreduce.lowering.pair import Role, roles
@@ -24,7 +24,7 @@ def function_counts(text: str) -> Counter[str]:
 
 @pytest.mark.parametrize("dim", [2, 3, 7])
 def test_a_gradient_multiplies_once_per_coordinate(dim: int) -> None:
-    """e·b, once more by what is the same for all coordinates, and once for each; and the squares of a distance."""
+    """The product e·b, one by the factor that all coordinates share, and one for each coordinate; beside them the distance's squares."""
     kernel = KERNEL.format(dim)
     alone = function_counts(f"Grad({kernel},Vi(0,{dim}),IntCst(1))")
     both = function_counts(f"Concat({kernel},Grad({kernel},Vi(0,{dim}),IntCst(1)))")
@@ -46,5 +46,5 @@ def test_products_keep_their_values(rng: np.random.Generator) -> None:
     arrays = random_arrays(pair, rng)
     x, y, z, u = (arrays[f"in{k}"].astype("f8") for k in range(4))
     y = y.T
-    for actual, expected in zip(computed(pair, arrays), (u * x * x * y * y, x * y / z, -x * y * y), strict=True):
+    for actual, expected in zip(values_of(pair, arrays), (u * x * x * y * y, x * y / z, -x * y * y), strict=True):
         np.testing.assert_allclose(actual, np.broadcast_to(expected, np.shape(actual)), rtol=1e-6)

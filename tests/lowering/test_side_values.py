@@ -1,4 +1,4 @@
-"""Which numbers of a formula are computed aside: those of one side that sum up long vectors."""
+"""Which parts of a formula are computed beforehand: sums over long vectors of one side."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ X, Y, P = "Vi(0,40)", "Vj(1,40)", "Pm(2,40)"
 
 
 def aside(*texts: str) -> tuple[tuple[Vector, ...], dict[str, Category]]:
-    """The formulas that are left, and what was put aside with the index that it follows."""
+    """The formulas that remain, and the parts put aside, each with the index it depends on."""
     formulas, variables = put_aside([vector(text) for text in texts], UNROLLED, 7)
     assert [variable.position for variable in variables] == list(range(7, 7 + len(variables)))
     return formulas, {repr(part): variable.category for variable, part in variables.items()}

@@ -1,4 +1,4 @@
-"""Nodes that are seen to be never below 0."""
+"""Nodes that are recognised as never below 0."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def product(*nodes: Node) -> Node:
         apply("abs", A), Literal(0.0, FLOAT32), product(*MANY[1:], *MANY[1:]),
     ],
 )  # fmt: skip
-def test_squares_and_what_is_made_of_them(node: Node) -> None:
+def test_squares_and_formulas_of_them(node: Node) -> None:
     assert id(node) in never_negative([node])
 
 

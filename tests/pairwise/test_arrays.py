@@ -29,14 +29,14 @@ def zeros(*shape: int, dtype: str = "f4") -> np.ndarray:
 @pytest.fixture(name="no_launches")
 def refuses_launches(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """Nothing may be launched meanwhile."""
-    launched: list[str] = []
+    launches: list[str] = []
     queue = type(cm.Context().queue)
-    monkeypatch.setattr(queue, "launch", lambda queue, kernel, *a, **k: launched.append(kernel.name))
+    monkeypatch.setattr(queue, "launch", lambda queue, kernel, *a, **k: launches.append(kernel.name))
     yield
-    assert not launched
+    assert not launches
 
 
-GIVEN: list[tuple[dict[Variable, Any], type[Exception], str]] = [
+WRONG_ARRAYS: list[tuple[dict[Variable, Any], type[Exception], str]] = [
     ({X: zeros(7, 2)}, ShapeError, r"variable 0 \(i\) has shape \(7, 2\); it must be \(\.\.\., M, 3\)"),
     ({X: zeros(3)}, ShapeError, r"variable 0 \(i\) has shape \(3,\)"),
     ({Y: zeros(5, 1)}, ShapeError, r"variable 1 \(j\) has shape \(5, 1\); it must be \(\.\.\., N, 3\)"),
@@ -51,24 +51,24 @@ GIVEN: list[tuple[dict[Variable, Any], type[Exception], str]] = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(("changed", "error", "told"), GIVEN, ids=lambda value: str(value)[:40])
+@pytest.mark.parametrize(("replacements", "error", "message"), WRONG_ARRAYS, ids=lambda value: str(value)[:40])
 def test_arrays_that_do_not_fit(
-    changed: dict[Variable, Any], error: type[Exception], told: str, no_launches: None
+    replacements: dict[Variable, Any], error: type[Exception], message: str, no_launches: None
 ) -> None:
-    arrays = {X: zeros(7, 3), Y: zeros(5, 3), P: zeros(1), B: zeros(5, 2)} | changed
+    arrays = {X: zeros(7, 3), Y: zeros(5, 3), P: zeros(1), B: zeros(5, 2)} | replacements
     for axis in (0, 1):
-        with pytest.raises(error, match=told):
+        with pytest.raises(error, match=message):
             reduce_pairs(PairCall(FORMULA, PAIR_REDUCTIONS["Sum"], axis), arrays)
     context = cm.Context()
-    on_device = {v: a if v in changed and a.dtype.kind in "c?" else cm.array(a, context) for v, a in arrays.items()}
-    with pytest.raises(error, match=told):
+    on_device = {v: a if v in replacements and a.dtype.kind in "c?" else cm.array(a, context) for v, a in arrays.items()}
+    with pytest.raises(error, match=message):
         reduce_pairs(PairCall(FORMULA, PAIR_REDUCTIONS["Sum"], 1), on_device)
 
 
 def test_callers_may_give_variables_their_names(no_launches: None) -> None:
-    asked = PairCall(FORMULA, PAIR_REDUCTIONS["Sum"], 1, names=((X, "the points"), (Y, "the centres")))
+    call = PairCall(FORMULA, PAIR_REDUCTIONS["Sum"], 1, names=((X, "the points"), (Y, "the centres")))
     with pytest.raises(ShapeError, match=r"the points has shape \(7, 2\)"):
-        reduce_pairs(asked, {X: zeros(7, 2), Y: zeros(5, 3), P: zeros(1), B: zeros(5, 2)})
+        reduce_pairs(call, {X: zeros(7, 2), Y: zeros(5, 3), P: zeros(1), B: zeros(5, 2)})
 
 
 def test_calls_that_cannot_be(no_launches: None) -> None:
@@ -78,9 +78,9 @@ def test_calls_that_cannot_be(no_launches: None) -> None:
         PairCall(FORMULA, PAIR_REDUCTIONS["Sum"], 1, backend="3D")
     with pytest.raises(FormulaError, match="without any variable"):
         reduce_pairs(PairCall(Constant((2.0,)), PAIR_REDUCTIONS["Sum"], 1), {})
-    asked = PairCall(vector("SqDist(Vi(0,3),Vj(1,3))"), PAIR_REDUCTIONS["KMin"], 1, options=PairOptions(k=6))
+    call = PairCall(vector("SqDist(Vi(0,3),Vj(1,3))"), PAIR_REDUCTIONS["KMin"], 1, options=PairOptions(k=6))
     with pytest.raises(ShapeError, match="6 of 5 values"):
-        reduce_pairs(asked, {X: zeros(7, 3), Y: zeros(5, 3)})
+        reduce_pairs(call, {X: zeros(7, 3), Y: zeros(5, 3)})
     with pytest.raises(cm.ClMapReduceError, match="out"):
         whole = {X: zeros(7, 3), Y: zeros(5, 3), P: zeros(1), B: zeros(5, 2)}
         reduce_pairs(PairCall(FORMULA, PAIR_REDUCTIONS["Sum"], 1), whole, Options(out=zeros(7, 3)))
@@ -111,17 +111,17 @@ BATCHES: list[tuple[dict[Variable, tuple[int, ...]], tuple[int, ...], dict[Varia
 def test_batch_axes_broadcast_by_strides(number: int) -> None:
     """An array that serves the whole batch has no strides; its axes collapse as far as they lie one behind the other."""
     shapes, batch, strides = BATCHES[number]
-    found = gather_pairs({v: zeros(*shape) for v, shape in shapes.items()}, (), cm.Context())
-    assert found.batch == batch
-    for variable, wanted in strides.items():
-        given = found.inputs[variable]
-        assert given.signature.access is (Access.VECTOR if wanted is None else Access.STRIDED)
-        assert list(given.strides) == (wanted or []), variable
+    arguments = gather_pairs({v: zeros(*shape) for v, shape in shapes.items()}, (), cm.Context())
+    assert arguments.batch == batch
+    for variable, expected in strides.items():
+        placement = arguments.inputs[variable]
+        assert placement.signature.access is (Access.VECTOR if expected is None else Access.STRIDED)
+        assert list(placement.strides) == (expected or []), variable
 
 
 def test_lengths_and_dtypes_are_the_arrays() -> None:
-    found = gather_pairs({X: zeros(7, 3, dtype="f2"), Y: zeros(5, 3, dtype="f2")}, (), cm.Context())
-    assert found.extents == (7, 5) and found.dtype == np.float16 and not found.on_device
+    result = gather_pairs({X: zeros(7, 3, dtype="f2"), Y: zeros(5, 3, dtype="f2")}, (), cm.Context())
+    assert result.extents == (7, 5) and result.dtype == np.float16 and not result.on_device
     assert gather_pairs({X: zeros(0, 3)}, (), cm.Context()).extents == (0, 1), "what is missing counts one"
 
 
@@ -130,8 +130,8 @@ def test_constants_follow_the_arrays() -> None:
     one, many = Constant((0.1,)), Constant((1.0, 2.0))
     slots = ((Variable(1_000_000, 1, 2), one), (Variable(1_000_001, 2, 2), many))
     for code, dtype in (("f2", "f4"), ("f4", "f4"), ("f8", "f8")):
-        found = gather_pairs({X: zeros(7, 3, dtype=code)}, slots, cm.Context())
-        first, second = (found.inputs[v] for v, _ in slots)
+        result = gather_pairs({X: zeros(7, 3, dtype=code)}, slots, cm.Context())
+        first, second = (result.inputs[v] for v, _ in slots)
         assert first.value == np.dtype(dtype).type(0.1) and first.signature.access is Access.ARGUMENT
         assert second.value.dtype == dtype and second.value.tolist() == [1, 2]
 
@@ -139,11 +139,11 @@ def test_constants_follow_the_arrays() -> None:
 def test_arrays_of_any_strides_are_read_as_they_are(context: cm.Context, mode: str, rng: np.random.Generator) -> None:
     x, y = rng.normal(size=(3, 14)).T[::2], rng.normal(size=(5, 6))[:, ::-2]
     x, y = x.astype("f8", order="K"), np.asfortranarray(y)
-    asked = PairCall(vector("SqDist(Vi(0,3),Vj(1,3))"), PAIR_REDUCTIONS["Sum"], 1)
-    wanted = ((x[:, None] - y) ** 2).sum(-1).sum(1)[:, None]
-    np.testing.assert_allclose(reduce_pairs(asked, {X: x, Y: y}, Options(mode, context)), wanted, rtol=1e-12)
+    call = PairCall(vector("SqDist(Vi(0,3),Vj(1,3))"), PAIR_REDUCTIONS["Sum"], 1)
+    expected = ((x[:, None] - y) ** 2).sum(-1).sum(1)[:, None]
+    np.testing.assert_allclose(reduce_pairs(call, {X: x, Y: y}, Options(mode, context)), expected, rtol=1e-12)
     read_only = x.copy()
     read_only.flags.writeable = False
     np.testing.assert_allclose(
-        reduce_pairs(asked, {X: read_only, Y: y}, Options(mode, context)), wanted, rtol=1e-12
+        reduce_pairs(call, {X: read_only, Y: y}, Options(mode, context)), expected, rtol=1e-12
     )

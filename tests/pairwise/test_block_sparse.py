@@ -26,7 +26,7 @@ MODES = ["sequential", "parallel"]
 BATCHES = [((2,), ()), ((2, 1), (1, 3)), ((), (2,))]
 
 
-def drawn(rng: np.random.Generator, name: str, context: cm.Context) -> Case:
+def random_case(rng: np.random.Generator, name: str, context: cm.Context) -> Case:
     """A case of this reduction, the rest by chance."""
     code = str(rng.choice(["f4", "f8", *HALVES] if context.facts.fp64 else ["f4", *HALVES]))
     dim = int(rng.choice([1, 3] if code == "f2" else [1, 3, 3, 20]))  # sums of 20 products leave float16
@@ -37,7 +37,7 @@ def drawn(rng: np.random.Generator, name: str, context: cm.Context) -> Case:
 
 @pytest.mark.parametrize("name", NAMES)
 def test_reductions(name: str, context: cm.Context, rng: np.random.Generator) -> None:
-    drawn(rng, name, context).check(rng, context, str(rng.choice(MODES)), SIZES)
+    random_case(rng, name, context).check(rng, context, str(rng.choice(MODES)), SIZES)
 
 
 @pytest.mark.parametrize("name", ["Sum", "LogSumExpWeight", "KMin_ArgKMin"])
@@ -64,12 +64,12 @@ def test_long_values(backend: str, context: cm.Context, mode: str, rng: np.rando
     """Sums of vectors of 40 numbers, each a sum of its own; with softmax's weights in two passes."""
     x, y, _, mask, ranges = problem(rng, 50, 300)
     b = rng.normal(size=(300, 40)).astype("f4")
-    squared = squares(x, y)
+    distances = squares(x, y)
     how: dict[str, Any] = {"context": context, "mode": mode, "backend": backend, "ranges": ranges}
     lazy = ((cm.Vi(x) - cm.Vj(y)) ** 2).sum()
     product = (-lazy).exp().__matmul__(b, **how)
-    np.testing.assert_allclose(product, np.where(mask, np.exp(-squared), 0) @ b, atol=1e-4)
-    power = np.where(mask, np.exp(-squared), 0)
+    np.testing.assert_allclose(product, np.where(mask, np.exp(-distances), 0) @ b, atol=1e-4)
+    power = np.where(mask, np.exp(-distances), 0)
     with np.errstate(invalid="ignore"):
         expected = np.where(mask.any(1)[:, None], (power @ b) / power.sum(1)[:, None], 0)
     np.testing.assert_allclose((-lazy).sumsoftmaxweight(cm.Vj(b), dim=1, **how), expected, atol=1e-4)
@@ -100,18 +100,18 @@ def test_every_front_end_takes_ranges(context: cm.Context, rng: np.random.Genera
     lazy = (-((cm.Vi(x) - cm.Vj(y)) ** 2).sum()).exp()
     text, aliases = "Exp(-SqDist(x, y)) * b", ["x = Vi(3)", "y = Vj(3)", "b = Vj(2)"]
     genred = cm.Genred(text, aliases, "Sum", axis=1)
-    masked = (-((cm.Vi(x) - cm.Vj(y)) ** 2).sum()).exp()
-    masked.ranges = ranges.arrays()
+    gaussian = (-((cm.Vi(x) - cm.Vj(y)) ** 2).sum()).exp()
+    gaussian.ranges = ranges.arrays()
     results = [
-        (lazy * cm.Vj(b)).sum(dim=1, ranges=ranges, context=context), masked.__matmul__(b, context=context),
+        (lazy * cm.Vj(b)).sum(dim=1, ranges=ranges, context=context), gaussian.__matmul__(b, context=context),
         genred(x, y, b, ranges=ranges, context=context), genred(x, y, b, ranges=ranges.arrays(), context=context),
         genred(*(cm.array(z, context) for z in (x, y, b)), ranges=ranges).to_numpy(),
     ]  # fmt: skip
     for result in results:
         np.testing.assert_allclose(result, kernel @ b, atol=1e-4)
     a = x[:, :2].copy()
-    np.testing.assert_allclose(masked.T.__matmul__(a, context=context), kernel.T @ a, atol=1e-4)
-    np.testing.assert_allclose(masked.sum(axis=0, context=context)[:, 0], kernel.sum(0), atol=1e-4)
+    np.testing.assert_allclose(gaussian.T.__matmul__(a, context=context), kernel.T @ a, atol=1e-4)
+    np.testing.assert_allclose(gaussian.sum(axis=0, context=context)[:, 0], kernel.sum(0), atol=1e-4)
 
 
 def test_gradients_meet_the_same_pairs(context: cm.Context, rng: np.random.Generator) -> None:
@@ -133,12 +133,12 @@ def test_systems_of_blocks_are_solved(context: cm.Context, rng: np.random.Genera
     kernel = np.where(labels[:, None] == labels, np.exp(-squares(x, x)), 0)
     b = rng.normal(size=(50, 1)).astype("f4")
     solver = cm.KernelSolve("Exp(-SqDist(x, y)) * b", ["x = Vi(3)", "y = Vj(3)", "b = Vj(1)"], "b", axis=1)
-    found = solver(x, x, b, alpha=0.5, ranges=ranges, context=context)
-    np.testing.assert_allclose(found, np.linalg.solve(kernel + 0.5 * np.eye(50), b), atol=1e-4)
+    result = solver(x, x, b, alpha=0.5, ranges=ranges, context=context)
+    np.testing.assert_allclose(result, np.linalg.solve(kernel + 0.5 * np.eye(50), b), atol=1e-4)
 
 
 def test_plans_are_made_once(context: cm.Context, rng: np.random.Generator, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Blocks are cut, and tables sent, by the first call alone; and all is forgotten with the ranges."""
+    """Blocks are cut, and tables sent, by the first call alone; and caches end with the ranges."""
     x, y, b, _, ranges = problem(rng)
     calls: list[str] = []
     for place, name in ((sparse, "_work"), (context_module, "SentTable")):
@@ -147,16 +147,16 @@ def test_plans_are_made_once(context: cm.Context, rng: np.random.Generator, monk
     formula = cm.Genred("Exp(-SqDist(x, y)) * b", ["x = Vi(3)", "y = Vj(3)", "b = Vj(2)"], "Sum", axis=1)
     on_device = [cm.array(z, context) for z in (x, y, b)]
     first = formula(*on_device, ranges=ranges).to_numpy()
-    seen = list(calls)
-    assert "_work" in seen and "SentTable" in seen
+    earlier_calls = list(calls)
+    assert "_work" in earlier_calls and "SentTable" in earlier_calls
     for _ in range(2):
         np.testing.assert_array_equal(formula(*on_device, ranges=ranges).to_numpy(), first)
         np.testing.assert_allclose(formula(x, y, b, ranges=ranges, context=context), first, rtol=1e-6)
-    assert calls == seen
-    kept = weakref.ref(ranges.half(1, 50, 70))
+    assert calls == earlier_calls
+    reference = weakref.ref(ranges.half(1, 50, 70))
     del ranges
     gc.collect()
-    assert kept() is None
+    assert reference() is None
 
 
 def test_ranges_that_do_not_fit(rng: np.random.Generator) -> None:

@@ -25,19 +25,19 @@ def every(dtype: str) -> Any:
     return np.arange(2**16, dtype=np.uint16).view(dtype)[:, None]
 
 
-def same(found: Any, wanted: Any) -> None:
-    assert found.dtype == wanted.dtype
-    np.testing.assert_array_equal(np.asarray(found).astype("f4"), wanted.astype("f4"))
+def same(result: Any, expected: Any) -> None:
+    assert result.dtype == expected.dtype
+    np.testing.assert_array_equal(np.asarray(result).astype("f4"), expected.astype("f4"))
 
 
 @pytest.mark.parametrize("dtype", CODES)
 def test_every_number_comes_back(dtype: str, context: cm.Context, mode: str) -> None:
-    """The sum of one number is that number, NaN stays NaN; on the device too, and when the call is made again."""
+    """The sum of one number is that number, NaN stays NaN; on the device too, and in a repeated call."""
     x = every(dtype)
-    sent = cm.array(x, context)
-    assert sent.to_numpy().tobytes() == x.tobytes()
-    for given in (x, sent, sent):
-        same((cm.Vi(given) * 1.0).sum(1, context=context, mode=mode), x)
+    on_device = cm.array(x, context)
+    assert on_device.to_numpy().tobytes() == x.tobytes()
+    for values in (x, on_device, on_device):
+        same((cm.Vi(values) * 1.0).sum(1, context=context, mode=mode), x)
     wide = np.empty(x.shape, "f4")
     (cm.Vi(x) * 1.0).sum(1, context=context, mode=mode, out=wide)
     same(wide.astype(dtype), x)
@@ -45,30 +45,30 @@ def test_every_number_comes_back(dtype: str, context: cm.Context, mode: str) -> 
 
 @pytest.mark.parametrize("dtype", CODES)
 def test_results_are_rounded_once(dtype: str, context: cm.Context, mode: str, rng: np.random.Generator) -> None:
-    """To the nearest of what float32 gives, the even one of two; beyond the largest number lies infinity."""
+    """Results of float32 rounded to the nearest, ties to even; infinity beyond the largest number."""
     x = rng.permutation(every(dtype))[:4099]
     y = np.concatenate([rng.permutation(every(dtype))[:4], x[:1], ml_dtypes.finfo(dtype).max.reshape(1, 1)])
-    found = (cm.Vi(x) + cm.Vj(y)).dense(context=context, mode=mode)
+    result = (cm.Vi(x) + cm.Vj(y)).dense(context=context, mode=mode)
     with np.errstate(all="ignore"):
-        same(found, (x.astype("f4") + y.astype("f4").T).astype(dtype))
+        same(result, (x.astype("f4") + y.astype("f4").T).astype(dtype))
 
 
 @pytest.mark.parametrize("dtype", CODES)
 @pytest.mark.parametrize("dim", [1, 3, 20, 40])
 def test_gradients(dtype: str, dim: int, context: cm.Context, mode: str, rng: np.random.Generator) -> None:
-    """Of Gaussians with a parameter, by their points; rows tiny, or so small that they have few digits left."""
+    """Gaussians with a parameter, by their points; rows that are tiny, or so small that they have few digits."""
     x, y, b, s = (rng.normal(size=shape) for shape in ((67, dim), (131, dim), (131, 1), (1,)))
     x[1], x[2], x[3] = -0.0, 1e-6, 1e-39
     x, y, b, s = (array.astype(dtype) for array in (x, y, b, np.abs(s) / dim))
     value = (-((cm.Vi(x) - cm.Vj(y)) ** 2).sum(-1) * cm.Pm(s)).exp() * cm.Vj(b)
-    found = value.grad(cm.Vi(x), 1).sum(1, context=context, mode=mode)
+    result = value.grad(cm.Vi(x), 1).sum(1, context=context, mode=mode)
     x, y, b, s = (array.astype(float) for array in (x, y, b, s))
     apart = x[:, None] - y
     terms = np.exp(-np.square(apart).sum(-1) * s)[..., None] * b * -2 * s * apart
-    wanted = terms.sum(1)
-    off = ml_dtypes.finfo(dtype).eps / 2 * np.abs(wanted) + 1e-5 * np.abs(terms).sum(1) + 2.0**-25
-    assert found.dtype == dtype
-    assert np.all(np.abs(found.astype(float) - wanted) <= off)
+    expected = terms.sum(1)
+    off = ml_dtypes.finfo(dtype).eps / 2 * np.abs(expected) + 1e-5 * np.abs(terms).sum(1) + 2.0**-25
+    assert result.dtype == dtype
+    assert np.all(np.abs(result.astype(float) - expected) <= off)
 
 
 @pytest.mark.parametrize("dtype", CODES)
@@ -80,13 +80,13 @@ def test_weights_numbers_and_formula_strings(
     half = np.dtype(dtype).type(0.5)
     how: dict[str, Any] = {"context": context, "mode": mode}
     terms = np.exp(-0.5 * np.square(x.astype(float)[:, None] - y.astype(float)).sum(-1))
-    wanted, wide = terms @ w.astype(float), terms @ np.abs(w.astype(float))
+    expected, wide = terms @ w.astype(float), terms @ np.abs(w.astype(float))
     kernel = (-(cm.Vi(x) - cm.Vj(y)).sqnorm2() * half).exp()
     genred = cm.Genred("Exp(-p*SqDist(x,y))*w", ["x=Vi(3)", "y=Vj(3)", "w=Vj(20)", "p=Pm(1)"], axis=1)
-    for found in (kernel.__matmul__(w, **how), genred(x, y, w, [half], **how), genred(x, y, w, 0.5, **how)):
-        assert found.dtype == dtype
-        off = ml_dtypes.finfo(dtype).eps / 2 * np.abs(wanted) + 1e-5 * wide
-        assert np.all(np.abs(found.astype(float) - wanted) <= off)
+    for result in (kernel.__matmul__(w, **how), genred(x, y, w, [half], **how), genred(x, y, w, 0.5, **how)):
+        assert result.dtype == dtype
+        off = ml_dtypes.finfo(dtype).eps / 2 * np.abs(expected) + 1e-5 * wide
+        assert np.all(np.abs(result.astype(float) - expected) <= off)
 
 
 @pytest.mark.parametrize("dtype", CODES)
@@ -105,5 +105,5 @@ def test_results_of_other_launch_boxes_may_round_otherwise() -> None:
 
 
 def test_the_package_that_names_bfloat16_is_not_needed() -> None:
-    told = "import sys, clmapreduce; sys.exit('ml_dtypes' in sys.modules)"
-    assert subprocess.run([sys.executable, "-c", told]).returncode == 0
+    code = "import sys, clmapreduce; sys.exit('ml_dtypes' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", code]).returncode == 0

@@ -33,9 +33,9 @@ def test_axes(axis: int | None, arrays: Any, context: cm.Context, mode: str) -> 
     call = Genred(GAUSS, ALIASES) if axis is None else Genred(GAUSS, ALIASES, "Sum", axis)
     x, y, g, b = arrays
     dense = kernel(x, y, g)[..., None] * b
-    got = call(*arrays, context=context, mode=mode)
-    np.testing.assert_allclose(got, dense.sum(axis or 0), atol=1e-12)
-    assert got.shape == ((M, 2) if axis == 1 else (N, 2))
+    result = call(*arrays, context=context, mode=mode)
+    np.testing.assert_allclose(result, dense.sum(axis or 0), atol=1e-12)
+    assert result.shape == ((M, 2) if axis == 1 else (N, 2))
 
 
 @pytest.mark.parametrize(
@@ -48,8 +48,8 @@ def test_axes(axis: int | None, arrays: Any, context: cm.Context, mode: str) -> 
 )  # fmt: skip
 def test_places_of_arguments(aliases: Any, arrays: Any, context: cm.Context) -> None:
     x, y, g, b = arrays
-    got = Genred(GAUSS, aliases, axis=1)(*arrays, context=context)
-    np.testing.assert_allclose(got, kernel(x, y, g) @ b, atol=1e-12)
+    result = Genred(GAUSS, aliases, axis=1)(*arrays, context=context)
+    np.testing.assert_allclose(result, kernel(x, y, g) @ b, atol=1e-12)
 
 
 def test_variables_in_the_formula(arrays: Any, context: cm.Context) -> None:
@@ -86,14 +86,14 @@ OUTPUTS: dict[str, tuple[str, dict[str, Any], Any]] = {
 
 @pytest.mark.parametrize("name", OUTPUTS)
 def test_reductions_and_their_shapes(name: str, arrays: Any, context: cm.Context, mode: str) -> None:
-    """Always (M, ...), a trailing axis kept when it is 1; places are int64."""
+    """Always (M, ...), with a trailing axis even of length 1; places are int64."""
     formula, options, dense = OUTPUTS[name]
     x, y, _, b = arrays
     call = Genred(formula, ["x = Vi(3)", "y = Vj(3)", "b = Vj(2)"], name.strip(), 1, **options)
-    got = call(x, y, b, context=context, mode=mode)
+    result = call(x, y, b, context=context, mode=mode)
     d = x[:, None] - y
-    wanted = dense(d, (d**2).sum(-1), np.broadcast_to((b * b)[None], (M, N, 2)))
-    for part, values in zip(*((v if isinstance(v, tuple) else (v,)) for v in (got, wanted)), strict=True):
+    expected = dense(d, (d**2).sum(-1), np.broadcast_to((b * b)[None], (M, N, 2)))
+    for part, values in zip(*((v if isinstance(v, tuple) else (v,)) for v in (result, expected)), strict=True):
         assert part.shape == values.shape and part.dtype == values.dtype, name
         np.testing.assert_allclose(part, values, atol=1e-11)
 
@@ -105,38 +105,38 @@ def test_batches(rng: np.random.Generator, context: cm.Context, mode: str) -> No
         rng.uniform(0.5, 1, (2, 3, 1)),
         rng.uniform(-1, 1, (N, 2)),
     )
-    got = Genred(GAUSS, ALIASES, axis=1)(x, y, g, b, context=context, mode=mode)
-    np.testing.assert_allclose(got, kernel(x, y, g[..., None]) @ b, atol=1e-12)
-    assert got.shape == (2, 3, M, 2)
+    result = Genred(GAUSS, ALIASES, axis=1)(x, y, g, b, context=context, mode=mode)
+    np.testing.assert_allclose(result, kernel(x, y, g[..., None]) @ b, atol=1e-12)
+    assert result.shape == (2, 3, M, 2)
 
 
 def test_layouts(arrays: Any, context: cm.Context) -> None:
-    """Not contiguous, read-only, of foreign byte order, on the device, given as lists."""
+    """Arrays that are not contiguous, read-only, of foreign byte order, or on the device; and lists."""
     x, y, g, b = arrays
-    wanted, call = kernel(x, y, g) @ b, Genred(GAUSS, ALIASES, axis=1)
+    expected, call = kernel(x, y, g) @ b, Genred(GAUSS, ALIASES, axis=1)
     frozen = y.copy()
     frozen.flags.writeable = False
-    strided = np.repeat(x, 2, 0)[::2]
+    view = np.repeat(x, 2, 0)[::2]
     np.testing.assert_allclose(
-        call(strided, np.asfortranarray(y), g, b.astype(">f8"), context=context), wanted, atol=1e-12
+        call(view, np.asfortranarray(y), g, b.astype(">f8"), context=context), expected, atol=1e-12
     )
-    np.testing.assert_allclose(call(x.tolist(), frozen, float(g[0]), b, context=context), wanted, atol=1e-12)
-    np.testing.assert_allclose(call(x, y, g.tolist(), b, context=context), wanted, atol=1e-12)
-    np.testing.assert_allclose(call(x, y, g[0], b, context=context), wanted, atol=1e-12)
-    got = call(cm.array(x, context), y, g, b)
-    assert isinstance(got, cm.DeviceArray)
-    np.testing.assert_allclose(got.to_numpy(), wanted, atol=1e-12)
+    np.testing.assert_allclose(call(x.tolist(), frozen, float(g[0]), b, context=context), expected, atol=1e-12)
+    np.testing.assert_allclose(call(x, y, g.tolist(), b, context=context), expected, atol=1e-12)
+    np.testing.assert_allclose(call(x, y, g[0], b, context=context), expected, atol=1e-12)
+    result = call(cm.array(x, context), y, g, b)
+    assert isinstance(result, cm.DeviceArray)
+    np.testing.assert_allclose(result.to_numpy(), expected, atol=1e-12)
     out = np.empty((M, 2))
     assert call(*arrays, out=out, context=context) is out
-    np.testing.assert_allclose(out, wanted, atol=1e-12)
+    np.testing.assert_allclose(out, expected, atol=1e-12)
 
 
 def test_shorthands(arrays: Any, context: cm.Context) -> None:
     x, y, g, b = arrays
     square = ((x[:, None] - y) ** 2).sum(-1)
     points = ("x = Vi(3)", "y = Vj(3)")
-    kept = cm.generic_sum(GAUSS, "a = Vi(2)", *ALIASES)
-    np.testing.assert_allclose(kept(*arrays, context=context), kernel(x, y, g) @ b, atol=1e-12)
+    reduction = cm.generic_sum(GAUSS, "a = Vi(2)", *ALIASES)
+    np.testing.assert_allclose(reduction(*arrays, context=context), kernel(x, y, g) @ b, atol=1e-12)
     np.testing.assert_allclose(
         cm.generic_sum("x - y", "a = Vj(3)", *points, sum_scheme="kahan_scheme")(x, y, context=context),
         (x[:, None] - y).sum(0),
@@ -168,8 +168,8 @@ def test_user_operators(arrays: Any, context: cm.Context, mode: str) -> None:
     x, y, _, _ = arrays
     longest = cm.Operator(lambda a, b: cm.where(abs(b) > abs(a), b, a), 0.0, commutative=False, name="longest")
     d = x[:, None] - y
-    got = Genred("x - y", ["x = Vi(3)", "y = Vj(3)"], longest, axis=1)(x, y, context=context, mode=mode)
-    np.testing.assert_array_equal(got, np.take_along_axis(d, abs(d).argmax(1)[:, None], 1)[:, 0])
+    result = Genred("x - y", ["x = Vi(3)", "y = Vj(3)"], longest, axis=1)(x, y, context=context, mode=mode)
+    np.testing.assert_array_equal(result, np.take_along_axis(d, abs(d).argmax(1)[:, None], 1)[:, 0])
 
 
 def test_words_of_older_versions() -> None:
@@ -182,8 +182,8 @@ def test_words_of_older_versions() -> None:
 
 def test_explain_and_source(arrays: Any, context: cm.Context, mode: str) -> None:
     call = Genred(GAUSS, ALIASES, axis=1)
-    told = call.explain(*arrays, context=context, mode=mode)
-    assert mode[:3] in told.lower() and "pairwise" in told
+    explanation = call.explain(*arrays, context=context, mode=mode)
+    assert mode[:3] in explanation.lower() and "pairwise" in explanation
     assert "cmr_pairwise" in call.source(*arrays, context=context, mode=mode)
     lazy = (cm.Vi(arrays[0]) - cm.Vj(arrays[1])).sqnorm2()
     assert "pairwise" in lazy.min(axis=1, call=False).explain(context=context, mode=mode)

@@ -19,12 +19,12 @@ M, N, D = 8, 5, 3
 def numbers(rng: np.random.Generator) -> dict[str, np.ndarray]:
     """z by i, w by j, both complex; x by i and y by j, real; c one complex number per j."""
 
-    def drawn(*shape: int) -> np.ndarray:
+    def random_numbers(*shape: int) -> np.ndarray:
         return rng.uniform(0.2, 1.5, shape) * rng.choice([-1.0, 1.0], shape)
 
     return {
-        "z": drawn(M, 1, D) + 1j * drawn(M, 1, D), "w": drawn(1, N, D) + 1j * drawn(1, N, D),
-        "x": drawn(M, 1, D), "y": drawn(1, N, D), "c": drawn(1, N, 1) + 1j * drawn(1, N, 1), "s": drawn(M, 1, 1),
+        "z": random_numbers(M, 1, D) + 1j * random_numbers(M, 1, D), "w": random_numbers(1, N, D) + 1j * random_numbers(1, N, D),
+        "x": random_numbers(M, 1, D), "y": random_numbers(1, N, D), "c": random_numbers(1, N, 1) + 1j * random_numbers(1, N, 1), "s": random_numbers(M, 1, 1),
     }  # fmt: skip
 
 
@@ -55,9 +55,9 @@ LAZY: dict[str, tuple[Any, Any]] = {
 
 @pytest.mark.parametrize("name", BOTH)
 def test_operations(name: str, numbers: dict[str, np.ndarray], context: cm.Context) -> None:
-    wanted = BOTH[name](**numbers)
+    expected = BOTH[name](**numbers)
     lazy = BOTH[name](**{key: LazyTensor(value) for key, value in numbers.items()})
-    check(lazy, wanted, context)
+    check(lazy, expected, context)
 
 
 @pytest.mark.parametrize("name", LAZY)
@@ -66,16 +66,16 @@ def test_methods(name: str, numbers: dict[str, np.ndarray], context: cm.Context)
     check(make({key: LazyTensor(value) for key, value in numbers.items()}), dense(numbers), context)
 
 
-def check(lazy: LazyTensor, wanted: np.ndarray, context: cm.Context) -> None:
-    assert isinstance(lazy, ComplexLazyTensor) == np.iscomplexobj(wanted)
-    got = lazy.dense(context=context)
-    assert got.shape == lazy.shape and got.dtype == wanted.dtype == lazy.dtype
+def check(lazy: LazyTensor, expected: np.ndarray, context: cm.Context) -> None:
+    assert isinstance(lazy, ComplexLazyTensor) == np.iscomplexobj(expected)
+    result = lazy.dense(context=context)
+    assert result.shape == lazy.shape and result.dtype == expected.dtype == lazy.dtype
     np.testing.assert_allclose(
-        got,
+        result,
         np.broadcast_to(
-            wanted.reshape(*wanted.shape[:2], -1),
-            (*got.shape[:2], lazy.dense(context=context).size // got.shape[0] // got.shape[1]),
-        ).reshape(got.shape),
+            expected.reshape(*expected.shape[:2], -1),
+            (*result.shape[:2], lazy.dense(context=context).size // result.shape[0] // result.shape[1]),
+        ).reshape(result.shape),
         atol=1e-12,
     )
 
@@ -84,32 +84,32 @@ def check(lazy: LazyTensor, wanted: np.ndarray, context: cm.Context) -> None:
 @pytest.mark.parametrize("dtype", ["c8", "c16"])
 def test_reductions(dtype: str, numbers: dict[str, np.ndarray], context: cm.Context, mode: str) -> None:
     z, w = numbers["z"].astype(dtype), numbers["w"].astype(dtype)
-    lazy, wanted = LazyTensor(z) * LazyTensor(w), numbers["z"] * numbers["w"]
+    lazy, expected = LazyTensor(z) * LazyTensor(w), numbers["z"] * numbers["w"]
     for axis in (0, 1):
-        for got, values in (
-            (lazy.sum(axis, context=context, mode=mode), wanted.sum(axis)),
-            (lazy.mean(axis, context=context, mode=mode), wanted.mean(axis)),
+        for result, values in (
+            (lazy.sum(axis, context=context, mode=mode), expected.sum(axis)),
+            (lazy.mean(axis, context=context, mode=mode), expected.mean(axis)),
         ):
-            assert got.dtype == np.dtype(dtype)
-            np.testing.assert_allclose(got, values, atol=1e-5 if dtype == "c8" else 1e-12)
-    np.testing.assert_allclose(lazy.real.argmin(1, context=context, mode=mode), wanted.real.argmin(1))
+            assert result.dtype == np.dtype(dtype)
+            np.testing.assert_allclose(result, values, atol=1e-5 if dtype == "c8" else 1e-12)
+    np.testing.assert_allclose(lazy.real.argmin(1, context=context, mode=mode), expected.real.argmin(1))
     later = lazy.sum(axis=1, call=False, context=context)
-    np.testing.assert_allclose(later(mode=mode), wanted.sum(1), atol=1e-5)
+    np.testing.assert_allclose(later(mode=mode), expected.sum(1), atol=1e-5)
 
 
 def test_results_on_the_device(numbers: dict[str, np.ndarray], context: cm.Context) -> None:
     lazy = LazyTensor(cm.array(numbers["z"], context)) * LazyTensor(numbers["w"])
-    got = lazy.sum(1)
-    assert isinstance(got, cm.DeviceArray) and got.dtype == np.complex128
-    np.testing.assert_allclose(got.to_numpy(), (numbers["z"] * numbers["w"]).sum(1), atol=1e-12)
+    result = lazy.sum(1)
+    assert isinstance(result, cm.DeviceArray) and result.dtype == np.complex128
+    np.testing.assert_allclose(result.to_numpy(), (numbers["z"] * numbers["w"]).sum(1), atol=1e-12)
     np.testing.assert_allclose(lazy.to_numpy(), numbers["z"] * numbers["w"], atol=1e-12)
 
 
 def test_complex_results_of_16_bits_have_no_dtype(numbers: dict[str, np.ndarray], context: cm.Context) -> None:
-    """Said before anything runs; what ends in real numbers does."""
+    """The error comes before any launch; formulas that end in real numbers do run."""
     x, y = (numbers[name].astype(np.float16) for name in "xy")
-    turned = (LazyTensor(x) - LazyTensor(y)).exp1j()
+    rotation = (LazyTensor(x) - LazyTensor(y)).exp1j()
     with pytest.raises(cm.DTypeError, match="complex numbers of float16 parts; give float32"):
-        turned.sum(1, context=context)
-    lengths = turned.abs().sum(1, context=context)
+        rotation.sum(1, context=context)
+    lengths = rotation.abs().sum(1, context=context)
     np.testing.assert_allclose(lengths, np.full((M, D), N), rtol=2e-3)

@@ -31,12 +31,12 @@ def data(rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
 
 def directional(dense: Callable[..., Any], data: Any, which: int, direction: np.ndarray) -> np.ndarray:
     """The derivative of all pairs' values when one argument moves, by central differences."""
-    moved = []
+    values = []
     for sign in (1, -1):
         args = list(data)
         args[which] = args[which] + sign * STEP * direction
-        moved.append(dense(args[0][:, None], args[1][None], args[2]))
-    return (moved[0] - moved[1]) / (2 * STEP)
+        values.append(dense(args[0][:, None], args[1][None], args[2]))
+    return (values[0] - values[1]) / (2 * STEP)
 
 
 @pytest.mark.parametrize("name", FORMULAS)
@@ -49,17 +49,17 @@ def test_forward_and_reverse(name: str, data: Any, rng: np.random.Generator, con
     keywords = {"context": context, "mode": mode}
     for which, variable in enumerate(variables):
         direction = rng.standard_normal(data[which].shape)
-        moved = directional(dense, data, which, direction)
+        slopes = directional(dense, data, which, direction)
         forward = formula.diff(variable, [Vi, Vj, Pm][which](direction))
         assert forward.shape == formula.shape
-        np.testing.assert_allclose(forward.sum(1, **keywords), moved.sum(1), atol=1e-6)
+        np.testing.assert_allclose(forward.sum(1, **keywords), slopes.sum(1), atol=1e-6)
         reverse = formula.grad(variable, Vi(e))
         assert reverse.shape[2:] == ((data[which].shape[-1],) if data[which].shape[-1] > 1 else ())
-        wanted = (moved * e[:, None]).sum()
-        given = reverse.dense(**keywords).reshape(M, N, -1) * np.broadcast_to(
+        expected = (slopes * e[:, None]).sum()
+        product = reverse.dense(**keywords).reshape(M, N, -1) * np.broadcast_to(
             [direction[:, None], direction[None], direction[None, None]][which], (M, N, direction.shape[-1])
         )
-        np.testing.assert_allclose(given.sum(), wanted, atol=1e-6)
+        np.testing.assert_allclose(product.sum(), expected, atol=1e-6)
     assert values.shape == (M, N, formula.ndim)
 
 
@@ -68,9 +68,9 @@ def test_gradient_of_a_sum(data: Any, context: cm.Context, mode: str) -> None:
     x, y, p = data
     b = np.ones((N, 1))
     formula = (-(Vi(x) - Vj(y)).sqnorm2() * Pm(p)).exp() * Vj(b)
-    got = formula.grad(Vi(x), 1.0).sum(1, context=context, mode=mode)
+    result = formula.grad(Vi(x), 1.0).sum(1, context=context, mode=mode)
     d = x[:, None] - y
-    np.testing.assert_allclose(got, (-2 * p * d * np.exp(-(d**2).sum(-1, keepdims=True) * p)).sum(1), atol=1e-12)
+    np.testing.assert_allclose(result, (-2 * p * d * np.exp(-(d**2).sum(-1, keepdims=True) * p)).sum(1), atol=1e-12)
     symbolic = ((Vi(0, D) - Vj(1, D)).sqnorm2()).grad(Vi(0, D), Vi(2, 1)).sum(axis=1, context=context)
     np.testing.assert_allclose(symbolic(x, y, np.ones((M, 1)), mode=mode), 2 * d.sum(1), atol=1e-12)
 
@@ -94,11 +94,11 @@ def test_matrices_and_traces(data: Any, context: cm.Context, mode: str) -> None:
 
 
 def test_variables_may_be_shared(data: Any, context: cm.Context) -> None:
-    """One array by i and by j is two variables; given twice by i it is one."""
+    """One array by i and by j is two variables; twice by i it is one."""
     x = data[0]
     formula = Vi(x).sqdist(Vj(x)) + (Vi(x) | Vi(x))
-    got = formula.grad(Vi(x), 1.0).dense(context=context)
-    np.testing.assert_allclose(got, 2 * (x[:, None] - x) + 2 * x[:, None], atol=1e-12)
+    result = formula.grad(Vi(x), 1.0).dense(context=context)
+    np.testing.assert_allclose(result, 2 * (x[:, None] - x) + 2 * x[:, None], atol=1e-12)
     none = (Vj(x) | Vj(x)).grad(Vi(data[0] + 1), 1.0)
     assert not none.dense(context=context).any() and none.shape == (M, M, D)
 
@@ -117,6 +117,6 @@ def test_sines_of_sines(code: str, context: cm.Context, mode: str, rng: np.rando
     first = column.sin().sin().grad(column, row)
     np.testing.assert_allclose(first.sum(**how), x * slope.sum(), **off)
     np.testing.assert_allclose(first.grad(column, row).sum(**how), x**2 * bend.sum(), **off)
-    nested = column.sin().sin() * column.cos() * column.sin().cos() * row
-    wanted = np.sin(np.sin(y)) * np.cos(y) * np.cos(np.sin(y))
-    np.testing.assert_allclose(nested.sum(**how), x * wanted.sum(), **off)
+    formula = column.sin().sin() * column.cos() * column.sin().cos() * row
+    expected = np.sin(np.sin(y)) * np.cos(y) * np.cos(np.sin(y))
+    np.testing.assert_allclose(formula.sum(**how), x * expected.sum(), **off)

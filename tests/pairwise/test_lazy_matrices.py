@@ -45,8 +45,8 @@ def test_products_of_batches(rng: np.random.Generator, context: cm.Context, mode
     lazy, dense = gauss(rng.uniform(-1, 1, (4, 1, M, 3)), rng.uniform(-1, 1, (2, N, 3)))
     for shape in ((N,), (N, 3), (2, N, 3), (4, 2, N, 1), (5, 1, 1, N, 1)):
         v = rng.standard_normal(shape)
-        got = lazy.__matmul__(v, context=context, mode=mode)
-        np.testing.assert_allclose(got, dense @ v, atol=1e-12, err_msg=str(shape))
+        result = lazy.__matmul__(v, context=context, mode=mode)
+        np.testing.assert_allclose(result, dense @ v, atol=1e-12, err_msg=str(shape))
 
 
 def test_complex_products(points: Any, rng: np.random.Generator, context: cm.Context, mode: str) -> None:
@@ -83,9 +83,9 @@ def test_scipy(dtype: str, rng: np.random.Generator, context: cm.Context) -> Non
         np.testing.assert_allclose(operator.rmatmat(np.eye(60)[:, :2]), dense.T[:, :2], atol=tolerance)
         np.testing.assert_allclose(operator.H.matvec(b), dense.T @ b, atol=10 * tolerance)
         rectangular = aslinearoperator(lazy[:, :20])
-        wanted = np.linalg.svd(dense[:, :20].astype(float), compute_uv=False)[:2]
+        expected = np.linalg.svd(dense[:, :20].astype(float), compute_uv=False)[:2]
         np.testing.assert_allclose(
-            np.sort(svds(rectangular, k=2, return_singular_vectors=False)), wanted[::-1], rtol=tolerance
+            np.sort(svds(rectangular, k=2, return_singular_vectors=False)), expected[::-1], rtol=tolerance
         )
 
 
@@ -101,10 +101,10 @@ def test_slices(key: Any, points: Any, context: cm.Context, mode: str) -> None:
     dense = x[:, None] - 2 * y[None]
     lazy = Vi(x) - 2 * Vj(y)
     rows, cols = key
-    wanted = dense[rows][:, cols]
-    np.testing.assert_array_equal(lazy[key].dense(context=context, mode=mode), wanted)
-    np.testing.assert_array_equal(lazy[(*key, slice(1, 3))].dense(context=context, mode=mode), wanted[..., 1:3])
-    np.testing.assert_array_equal(lazy[(*key, -1)].dense(context=context, mode=mode), wanted[..., -1])
+    expected = dense[rows][:, cols]
+    np.testing.assert_array_equal(lazy[key].dense(context=context, mode=mode), expected)
+    np.testing.assert_array_equal(lazy[(*key, slice(1, 3))].dense(context=context, mode=mode), expected[..., 1:3])
+    np.testing.assert_array_equal(lazy[(*key, -1)].dense(context=context, mode=mode), expected[..., -1])
     assert lazy[key].formula is lazy.formula, "another array, not another kernel"
 
 
@@ -116,7 +116,7 @@ def test_slices_of_batches(rng: np.random.Generator, context: cm.Context, mode: 
 
 
 @pytest.mark.parametrize(
-    ("key", "told"),
+    ("key", "message"),
     [
         (3, "coordinate 3"), (-4, "coordinate -4"), (np.s_[::2], "single steps"), (np.s_[0:4], "stay inside"), (np.s_[2:2], "stay inside"), ("a", "indexes no vector"), (1.0, "indexes no vector"),
         (np.s_[1, :], "K\\[3:4, :\\]"), (np.s_[:, 1.5], "chooses no j"), (np.s_[[M], :], f"does not index {M}"), (np.s_[:, np.ones(N + 1, bool)], f"does not index {N}"),
@@ -124,9 +124,9 @@ def test_slices_of_batches(rng: np.random.Generator, context: cm.Context, mode: 
     ],
     ids=str,
 )  # fmt: skip
-def test_keys_that_fit_nothing(key: Any, told: str, points: Any) -> None:
+def test_keys_that_fit_nothing(key: Any, message: str, points: Any) -> None:
     x, y = points
-    with pytest.raises(cm.ShapeError, match=told):
+    with pytest.raises(cm.ShapeError, match=message):
         (Vi(x) - Vj(y))[key]
 
 
@@ -150,10 +150,10 @@ def test_dense_and_diagonal(points: Any, rng: np.random.Generator, context: cm.C
         (LazyTensor(b) * LazyTensor(p) - Vj(y), b * p - y), (LazyTensor(b) * LazyTensor(square), b * square), (LazyTensor(square) + 1, square + 1),
     ]  # fmt: skip
     for lazy, dense in cases:
-        got = lazy.dense(**keywords)
-        assert got.shape == lazy.shape
-        np.testing.assert_allclose(got, dense.reshape(lazy.shape), atol=1e-13)
-        np.testing.assert_array_equal(lazy.to_numpy(**keywords), got)
+        result = lazy.dense(**keywords)
+        assert result.shape == lazy.shape
+        np.testing.assert_allclose(result, dense.reshape(lazy.shape), atol=1e-13)
+        np.testing.assert_array_equal(lazy.to_numpy(**keywords), result)
     for lazy, dense in (
         (Vi(x) * Vj(x[::-1]), x * x[::-1]), (Vi(x) | Vj(x), (x * x).sum(1)), (Vi(x) * 2, 2 * x), (Vj(y) * 2, 2 * y), (LazyTensor(b) * LazyTensor(square), b[..., 0, :] * square[..., 0, :, :]),
     ):  # fmt: skip

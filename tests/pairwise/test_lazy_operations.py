@@ -140,19 +140,19 @@ def operands(rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
 @pytest.mark.parametrize("group", GROUPS)
 def test_operations(group: str, rng: np.random.Generator, context: cm.Context, mode: str) -> None:
     x, y = operands(rng)
-    lazy, wanted = [], []
+    lazy, expected = [], []
     for function, dense in GROUPS[group]:
         lazy.append(function(Vi(x), Vj(y)))
-        wanted.append(np.broadcast_to((dense or function)(x[:, None], y[None]), (M, N, lazy[-1].ndim)).astype(float))
-        assert lazy[-1].shape[2:] == (() if lazy[-1].ndim == 1 else (wanted[-1].shape[-1],))
+        expected.append(np.broadcast_to((dense or function)(x[:, None], y[None]), (M, N, lazy[-1].ndim)).astype(float))
+        assert lazy[-1].shape[2:] == (() if lazy[-1].ndim == 1 else (expected[-1].shape[-1],))
     together = LazyTensor.cat(lazy)
     together += Vi(0 * x[:, :1]) + Vj(0 * y[:, :1])
-    got = together.dense(context=context, mode=mode).reshape(M, N, -1)
+    result = together.dense(context=context, mode=mode).reshape(M, N, -1)
     start = 0
-    for k, (made, values) in enumerate(zip(lazy, wanted, strict=True)):
-        part = got[..., start : start + made.ndim]
-        start += made.ndim
-        np.testing.assert_allclose(part, values, rtol=1e-10, atol=1e-10, err_msg=f"{group}, operation {k}: {made!r}")
+    for k, (tensor, values) in enumerate(zip(lazy, expected, strict=True)):
+        part = result[..., start : start + tensor.ndim]
+        start += tensor.ndim
+        np.testing.assert_allclose(part, values, rtol=1e-10, atol=1e-10, err_msg=f"{group}, operation {k}: {tensor!r}")
 
 
 @pytest.mark.parametrize("order", [0, 1, 2, 3])
@@ -160,12 +160,12 @@ def test_bsplines(order: int, rng: np.random.Generator, context: cm.Context, mod
     from scipy.interpolate import BSpline
 
     knots, at = np.sort(rng.uniform(0, 1, (1, 8)), -1), rng.uniform(-0.2, 1.2, (5, 1))
-    got = LazyTensor(knots[0]).bspline(Vi(at), order).dense(context=context, mode=mode)
+    result = LazyTensor(knots[0]).bspline(Vi(at), order).dense(context=context, mode=mode)
     count = knots.size - order - 1
-    assert got.shape == (5, 1, count)
+    assert result.shape == (5, 1, count)
     for k in range(count):
         piece = BSpline.basis_element(knots[0, k : k + order + 2], extrapolate=False)(at[:, 0])
-        np.testing.assert_allclose(got[:, 0, k], np.nan_to_num(piece), atol=1e-12)
+        np.testing.assert_allclose(result[:, 0, k], np.nan_to_num(piece), atol=1e-12)
 
 
 def test_structural_zeros_hide_infinities(context: cm.Context, mode: str) -> None:
@@ -176,8 +176,8 @@ def test_structural_zeros_hide_infinities(context: cm.Context, mode: str) -> Non
 
 def test_nan_in_functions_with_cases(context: cm.Context, mode: str) -> None:
     x = Vi(np.array([[np.nan]]))
-    for made in (x.relu(), x.clamp(0, 1), x.round(), x.xlogx(), x.rsqrt(), abs(x), x.floor()):
-        assert np.isnan(made.dense(context=context, mode=mode)).all(), made
+    for tensor in (x.relu(), x.clamp(0, 1), x.round(), x.xlogx(), x.rsqrt(), abs(x), x.floor()):
+        assert np.isnan(tensor.dense(context=context, mode=mode)).all(), tensor
 
 
 @pytest.mark.parametrize("dtype", ["f4", "f8"])
@@ -190,26 +190,26 @@ def test_whole_powers_are_exact(dtype: str, context: cm.Context, mode: str) -> N
 
 def test_float16_computes_in_float32(rng: np.random.Generator, context: cm.Context, mode: str) -> None:
     x, y = rng.uniform(-1, 1, (M, 3)).astype("f2"), rng.uniform(-1, 1, (N, 3)).astype("f2")
-    got = (-(Vi(x) - Vj(y)).sqnorm2()).exp().dense(context=context, mode=mode)
-    assert got.dtype == np.float16
-    wanted = np.exp(-((x[:, None].astype(float) - y[None].astype(float)) ** 2).sum(-1))
-    np.testing.assert_allclose(got.astype(float), wanted, atol=1.1 * 2**-11, rtol=2**-11)
+    result = (-(Vi(x) - Vj(y)).sqnorm2()).exp().dense(context=context, mode=mode)
+    assert result.dtype == np.float16
+    expected = np.exp(-((x[:, None].astype(float) - y[None].astype(float)) ** 2).sum(-1))
+    np.testing.assert_allclose(result.astype(float), expected, atol=1.1 * 2**-11, rtol=2**-11)
 
 
 def test_columns_less_rows(rng: np.random.Generator, context: cm.Context, mode: str) -> None:
     """Intel's compiler carries -x, moved out of the loop over tiles, across its barriers as one item's value for all."""
     x, y = operands(rng)
-    got = (Vj(y) - Vi(x)).sum(1, context=context, mode=mode)
-    np.testing.assert_allclose(got, (y - x[:, None]).sum(1), atol=1e-12)
-    got = (Vi(x)[0] * Vj(y)[0] - Vi(x)[1] * Vj(y)[1]).sum(1, context=context, mode=mode)[:, 0]
-    np.testing.assert_allclose(got, (x[:, :1] * y[:, 0] - x[:, 1:2] * y[:, 1]).sum(1), atol=1e-12)
+    result = (Vj(y) - Vi(x)).sum(1, context=context, mode=mode)
+    np.testing.assert_allclose(result, (y - x[:, None]).sum(1), atol=1e-12)
+    result = (Vi(x)[0] * Vj(y)[0] - Vi(x)[1] * Vj(y)[1]).sum(1, context=context, mode=mode)[:, 0]
+    np.testing.assert_allclose(result, (x[:, :1] * y[:, 0] - x[:, 1:2] * y[:, 1]).sum(1), atol=1e-12)
 
 
 @pytest.mark.parametrize("dim", [16, 17, 40])
 def test_signs_that_cancel(dim: int, rng: np.random.Generator, context: cm.Context, mode: str) -> None:
-    """Of long vectors the numbers left to a loop may make 1, and be no factor."""
+    """In loops over long vectors the constant factors may multiply to 1, and then are no factor."""
     x, y, p = rng.normal(size=(4, dim)), rng.normal(size=(6, dim)), rng.normal(size=dim)
     how = {"axis": 1, "context": context, "mode": mode}
     np.testing.assert_allclose(((-cm.Vi(x)) * (-cm.Vj(y))).sum(**how), x * y.sum(0), rtol=1e-12)
-    found = (cm.Vi(x) * (-cm.Pm(p)) * -1.0 * cm.Vj(y)).sum(**how)
-    np.testing.assert_allclose(found, x * p * y.sum(0), rtol=1e-12)
+    result = (cm.Vi(x) * (-cm.Pm(p)) * -1.0 * cm.Vj(y)).sum(**how)
+    np.testing.assert_allclose(result, x * p * y.sum(0), rtol=1e-12)

@@ -29,13 +29,13 @@ def lse(x: Any, axis: int) -> Any:
 
 def smallest(x: Any, axis: int) -> Any:
     """Indices of the K smallest, K before the coordinates; no axis of coordinates where there is one."""
-    found = np.moveaxis(np.argsort(x, axis, kind="stable").take(range(K), axis), axis, -2)
-    return found[..., 0] if found.shape[-1] == 1 else found
+    result = np.moveaxis(np.argsort(x, axis, kind="stable").take(range(K), axis), axis, -2)
+    return result[..., 0] if result.shape[-1] == 1 else result
 
 
 def least(x: Any, axis: int) -> Any:
-    found = np.moveaxis(np.sort(x, axis).take(range(K), axis), axis, -2)
-    return found[..., 0] if found.shape[-1] == 1 else found
+    result = np.moveaxis(np.sort(x, axis).take(range(K), axis), axis, -2)
+    return result[..., 0] if result.shape[-1] == 1 else result
 
 
 VECTOR: dict[str, tuple[Callable[..., Any], Dense]] = {
@@ -61,7 +61,7 @@ VECTOR: dict[str, tuple[Callable[..., Any], Dense]] = {
     "reduce by operator": (lambda f, **k: f.reduce(cm.Operator(lambda a, b: a + b + a * b / 8, 0.0), **k), lambda x, a: 8 * ((1 + x / 8).prod(a) - 1)),
     "reduce by function": (lambda f, **k: f.reduce(lambda a, b: a * b, identity=1.0, **k), lambda x, a: x.prod(a)),
 }  # fmt: skip
-WEIGHTED: dict[str, tuple[Callable[..., Any], Dense]] = {
+WITH_WEIGHTS: dict[str, tuple[Callable[..., Any], Dense]] = {
     "logsumexp": (lambda f, g, **k: f.logsumexp(**k), lambda x, g, a: lse(x, a)),
     "logsumexp_reduction": (lambda f, g, **k: f.logsumexp_reduction(**k), lambda x, g, a: lse(x, a)),
     "logsumexp weighted": (lambda f, g, **k: f.logsumexp(weight=g, **k), lambda x, g, a: np.log((np.exp(x) * g).sum(a))),
@@ -70,22 +70,22 @@ WEIGHTED: dict[str, tuple[Callable[..., Any], Dense]] = {
 }  # fmt: skip
 
 
-def check(got: Any, wanted: Any, dtype: Any, told: object) -> None:
+def check(result: Any, expected: Any, dtype: Any, label: object) -> None:
     """Values to rounding, indices exactly and in int64, flags exactly."""
-    if isinstance(wanted, tuple):
-        assert isinstance(got, tuple) and len(got) == len(wanted), told
-        for part, values in zip(got, wanted, strict=True):
-            check(part, values, dtype, told)
+    if isinstance(expected, tuple):
+        assert isinstance(result, tuple) and len(result) == len(expected), label
+        for part, values in zip(result, expected, strict=True):
+            check(part, values, dtype, label)
         return
-    assert isinstance(got, np.ndarray) and got.shape == wanted.shape, (told, got.shape, wanted.shape)
-    if wanted.dtype.kind in "ib":
-        assert got.dtype == wanted.dtype, told
-        np.testing.assert_array_equal(got, wanted, str(told))
+    assert isinstance(result, np.ndarray) and result.shape == expected.shape, (label, result.shape, expected.shape)
+    if expected.dtype.kind in "ib":
+        assert result.dtype == expected.dtype, label
+        np.testing.assert_array_equal(result, expected, str(label))
     else:
-        assert got.dtype == dtype, told
+        assert result.dtype == dtype, label
         tolerance = 64 * np.finfo(dtype).eps
         np.testing.assert_allclose(
-            got, wanted, rtol=tolerance, atol=tolerance * max(1.0, np.abs(wanted).max(initial=0)), err_msg=str(told)
+            result, expected, rtol=tolerance, atol=tolerance * max(1.0, np.abs(expected).max(initial=0)), err_msg=str(label)
         )
 
 
@@ -101,17 +101,17 @@ def test_reductions(name: str, dtype: str, rng: np.random.Generator, context: cm
         if a is x:  # no ties but those of rounding, which NumPy must see too
             wide = (a[:, None] * b[None]).astype(float)
         for axis in (0, 1):
-            wanted = dense(wide, axis)
-            check(reduce(formula, axis=axis, context=context, mode=mode), wanted, dtype, (name, axis))
-            check(reduce(formula, dim=axis - 3, context=context, mode=mode), wanted, dtype, (name, axis, "dim"))
+            expected = dense(wide, axis)
+            check(reduce(formula, axis=axis, context=context, mode=mode), expected, dtype, (name, axis))
+            check(reduce(formula, dim=axis - 3, context=context, mode=mode), expected, dtype, (name, axis, "dim"))
 
 
 @pytest.mark.parametrize("dtype", ["f4", "f8"])
-@pytest.mark.parametrize("name", WEIGHTED)
+@pytest.mark.parametrize("name", WITH_WEIGHTS)
 def test_exponential_reductions(
     name: str, dtype: str, rng: np.random.Generator, context: cm.Context, mode: str
 ) -> None:
-    reduce, dense = WEIGHTED[name]
+    reduce, dense = WITH_WEIGHTS[name]
     x, y, g = (rng.uniform(-1, 1, (count, 2)).astype(dtype) for count in (M, N, N))
     g = abs(g)
     wide, weight = (
@@ -119,8 +119,8 @@ def test_exponential_reductions(
         np.broadcast_to(g[None].astype(float), (M, N, 2)),
     )
     for axis in (0, 1):
-        got = reduce((Vi(x) - Vj(y)).sqnorm2(), Vj(g), axis=axis, context=context, mode=mode)
-        check(got, dense(wide, weight, axis), dtype, (name, axis))
+        result = reduce((Vi(x) - Vj(y)).sqnorm2(), Vj(g), axis=axis, context=context, mode=mode)
+        check(result, dense(wide, weight, axis), dtype, (name, axis))
 
 
 @pytest.mark.parametrize("name", ["sum", "std", "argmin", "Kmin_argKmin", "max_argmax", "reduce by function"])
@@ -143,20 +143,20 @@ def test_callable_reductions(rng: np.random.Generator, context: cm.Context, mode
         rng.uniform(-1, 1, (7, 2)),
         rng.uniform(1, 2, 1),
     )
-    wanted = np.exp(-s * ((x[:, None] - y[None]) ** 2).sum(-1)) @ b
+    expected = np.exp(-s * ((x[:, None] - y[None]) ** 2).sum(-1)) @ b
     xi, yj, bj, pm = Vi(0, 3), Vj(1, 3), Vj(2, 2), Pm(3, 1)
     symbolic = ((-(xi - yj).sqnorm2() * pm).exp() * bj).sum(axis=1, context=context)
     assert isinstance(symbolic, cm.pairwise.Reduced) and "Vi(0, 3), Vj(1, 3), Vj(2, 2), Pm(3, 1)" in repr(symbolic)
-    check(symbolic(x, y, b, s, mode=mode), wanted, "f8", "symbolic")
-    check(symbolic(x, y, b, float(s[0])), wanted, "f8", "a number for a parameter")
-    check(symbolic(x[None], y[None], b, s), wanted[None], "f8", "batches come with the arrays")
-    mixed = ((-(Vi(x) - yj).sqnorm2() * float(s[0])).exp() * Vj(b)).sum(axis=1, context=context)
-    check(mixed(y, mode=mode), wanted, "f8", "arrays and placeholders")
+    check(symbolic(x, y, b, s, mode=mode), expected, "f8", "symbolic")
+    check(symbolic(x, y, b, float(s[0])), expected, "f8", "a number for a parameter")
+    check(symbolic(x[None], y[None], b, s), expected[None], "f8", "batches come with the arrays")
+    result = ((-(Vi(x) - yj).sqnorm2() * float(s[0])).exp() * Vj(b)).sum(axis=1, context=context)
+    check(result(y, mode=mode), expected, "f8", "arrays and placeholders")
     later = ((-(Vi(x) - Vj(y)).sqnorm2() * Pm(s)).exp() * Vj(b)).sum(axis=1, call=False, context=context, mode=mode)
-    check(later(), wanted, "f8", "call=False")
-    swapped = (Vj(0, 3) - Vi(1, 3)).sqnorm2().argmin(axis=1, context=context)
+    check(later(), expected, "f8", "call=False")
+    places = (Vj(0, 3) - Vi(1, 3)).sqnorm2().argmin(axis=1, context=context)
     check(
-        swapped(y, x),
+        places(y, x),
         ((x[:, None] - y[None]) ** 2).sum(-1, keepdims=True).argmin(1),
         "f8",
         "by index, not by appearance",
@@ -176,7 +176,7 @@ def test_empty_reductions(context: cm.Context, mode: str) -> None:
     """N = 0 gives identities, M = 0 empty arrays."""
     x, y = np.ones((5, 2), np.float32), np.ones((0, 2), np.float32)
     formula, keywords = Vi(x) * Vj(y), {"axis": 1, "context": context, "mode": mode}
-    wanted = {
+    expected = {
         "sum": 0.0,
         "min": np.inf,
         "max": -np.inf,
@@ -186,9 +186,9 @@ def test_empty_reductions(context: cm.Context, mode: str) -> None:
         "any": False,
         "all": True,
     }
-    for name, value in wanted.items():
-        got = getattr(formula, name)(**keywords)
-        assert got.shape == (5, 2) and (got == value).all(), name
+    for name, value in expected.items():
+        result = getattr(formula, name)(**keywords)
+        assert result.shape == (5, 2) and (result == value).all(), name
         assert getattr(formula, name)(axis=0, context=context, mode=mode).shape == (0, 2)
     assert (formula[:1].logsumexp(**keywords) == -np.inf).all()
     value, place = formula.min_argmin(**keywords)
@@ -201,28 +201,28 @@ def test_nan_and_infinities(context: cm.Context, mode: str) -> None:
     rows = np.array([[nan, 3, 1, 1], [nan, nan, nan, nan], [-inf, -inf, -inf, -inf], [inf, 2, nan, inf]])
     x = Vi(rows)
     at = Vj(np.arange(4.0)[:, None])
-    chosen = (at - 0.5).ifelse((at - 1.5).ifelse((at - 2.5).ifelse(x[3], x[2]), x[1]), x[0])
+    choice = (at - 0.5).ifelse((at - 1.5).ifelse((at - 2.5).ifelse(x[3], x[2]), x[1]), x[0])
     keywords = {"axis": 1, "context": context, "mode": mode}
-    np.testing.assert_array_equal(chosen.dense(context=context, mode=mode), rows)
-    np.testing.assert_array_equal(chosen.min(**keywords)[:, 0], [1, inf, -inf, 2])
-    np.testing.assert_array_equal(chosen.max(**keywords)[:, 0], [3, -inf, -inf, inf])
-    np.testing.assert_array_equal(chosen.argmin(**keywords)[:, 0], [2, 0, 0, 1])
-    np.testing.assert_array_equal(chosen.argmax(**keywords)[:, 0], [1, 0, 0, 0])
-    np.testing.assert_array_equal(chosen.argKmin(2, **keywords)[[0, 2]], [[2, 3], [0, 1]])
-    np.testing.assert_array_equal(np.isnan(chosen.sum(**keywords)[:, 0]), [True, True, False, True])
-    np.testing.assert_array_equal(chosen.logsumexp(**keywords)[:, 0], [nan, nan, -inf, nan])
+    np.testing.assert_array_equal(choice.dense(context=context, mode=mode), rows)
+    np.testing.assert_array_equal(choice.min(**keywords)[:, 0], [1, inf, -inf, 2])
+    np.testing.assert_array_equal(choice.max(**keywords)[:, 0], [3, -inf, -inf, inf])
+    np.testing.assert_array_equal(choice.argmin(**keywords)[:, 0], [2, 0, 0, 1])
+    np.testing.assert_array_equal(choice.argmax(**keywords)[:, 0], [1, 0, 0, 0])
+    np.testing.assert_array_equal(choice.argKmin(2, **keywords)[[0, 2]], [[2, 3], [0, 1]])
+    np.testing.assert_array_equal(np.isnan(choice.sum(**keywords)[:, 0]), [True, True, False, True])
+    np.testing.assert_array_equal(choice.logsumexp(**keywords)[:, 0], [nan, nan, -inf, nan])
 
 
 def test_results_stay_where_an_array_was(rng: np.random.Generator, context: cm.Context, mode: str) -> None:
     x, y = rng.uniform(-1, 1, (9, 1, 3)), rng.uniform(-1, 1, (1, 7, 3))
     lazy = (LazyTensor(cm.array(x, context)) - LazyTensor(y)).sqnorm2()
     dense = ((x - y) ** 2).sum(-1)
-    for got, wanted in (
+    for result, expected in (
         (lazy.sum(1, mode=mode), dense.sum(1)[:, None]), (lazy.argmin(1, mode=mode), dense.argmin(1)[:, None]),
         (lazy @ np.ones(7), dense.sum(1)), (lazy.dense(mode=mode), dense), (lazy[2:4, :].T.dense(), dense[2:4].T),
     ):  # fmt: skip
-        assert isinstance(got, cm.DeviceArray)
-        check(got.to_numpy(), wanted, "f8", "on the device")
+        assert isinstance(result, cm.DeviceArray)
+        check(result.to_numpy(), expected, "f8", "on the device")
     assert isinstance(lazy.to_numpy(), np.ndarray)
     out = np.empty((9, 1))
     assert (Vi(x[:, 0]) - Vj(y[0])).sqnorm2().sum(1, out=out, context=context, mode=mode) is out
@@ -250,31 +250,31 @@ def test_arrays_are_read_when_reduced(rng: np.random.Generator, context: cm.Cont
 def test_precision(options: dict[str, Any], rng: np.random.Generator, context: cm.Context, mode: str) -> None:
     x, y = rng.standard_normal((3, 1)).astype("f4"), rng.standard_normal((20_000, 1)).astype("f4")
     exact = x.astype(float) * y.astype(float).T
-    got = (Vi(x) * Vj(y)).sum(1, context=context, mode=mode, **options)[:, 0]
-    bound = (
+    result = (Vi(x) * Vj(y)).sum(1, context=context, mode=mode, **options)[:, 0]
+    limit = (
         2e-6
         if options.get("sum_scheme") in ("block_sum", None)
         else 1.3e-7
         if options.get("sum_scheme") == "kahan_scheme"
         else 1e-4
     )
-    assert (abs(got - exact.sum(1)) <= bound * abs(exact).sum(1)).all()
+    assert (abs(result - exact.sum(1)) <= limit * abs(exact).sum(1)).all()
 
 
 def test_words_that_change_nothing(rng: np.random.Generator, context: cm.Context) -> None:
     x, y = rng.uniform(-1, 1, (9, 3)), rng.uniform(-1, 1, (7, 3))
     kind = context.device.kind.upper()
-    wanted = (x[:, None] * y).sum(1)
+    expected = (x[:, None] * y).sum(1)
     for words in (
         {"backend": kind},
         {"backend": "1D"},
         {"backend": "2D"},
         {"device_id": -1, "enable_chunks": False, "use_fast_math": False, "ranges": None, "optional_flags": []},
     ):
-        check((Vi(x) * Vj(y)).sum(1, context=context, **words), wanted, "f8", words)
+        check((Vi(x) * Vj(y)).sum(1, context=context, **words), expected, "f8", words)
     lazy = Vi(x) * Vj(y)
     lazy.backend = "2D"
-    check(lazy.sum(1, context=context), wanted, "f8", "attribute")
+    check(lazy.sum(1, context=context), expected, "f8", "attribute")
 
 
 @pytest.mark.parametrize("code", ["f4", "f8"])
@@ -293,5 +293,5 @@ def test_exponents_whose_roundings_are_many_powers(
         best = (sign * y).argmax()
         np.testing.assert_allclose(exponents.logsumexp(**how), np.full((3, 1), largest), rtol=4e-7)
         np.testing.assert_allclose(exponents.sumsoftmaxweight(cm.Vj(g), **how), np.tile(g[best], (3, 1)), rtol=1e-6)
-        found = exponents.reduction("Max_SumShiftExp", **how)
-        np.testing.assert_allclose(found, np.tile([largest, 1], (3, 1)), rtol=4e-7)
+        result = exponents.reduction("Max_SumShiftExp", **how)
+        np.testing.assert_allclose(result, np.tile([largest, 1], (3, 1)), rtol=4e-7)

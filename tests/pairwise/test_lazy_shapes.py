@@ -1,4 +1,4 @@
-"""What a LazyTensor may be made of, and the shapes that follow: KeOps' tables, without a device."""
+"""Arguments of LazyTensor, and the shapes that follow: KeOps' tables, without a device."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ def zeros(*shape: int) -> np.ndarray:
     return np.zeros(shape, np.float32)
 
 
-MADE = {
+LAZY = {
     "i by axis": (lambda: LazyTensor(zeros(7, 3), axis=0), (7, 1, 3), (7, 1, 3)),
     "j by axis": (lambda: LazyTensor(zeros(5, 3), axis=1), (1, 5, 3), (1, 5, 3)),
     "i by shape": (lambda: LazyTensor(zeros(7, 1, 3)), (7, 1, 3), (7, 1, 3)),
@@ -52,15 +52,15 @@ MADE = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("name", MADE)
+@pytest.mark.parametrize("name", LAZY)
 def test_shapes(name: str) -> None:
-    make, shape, full = MADE[name]
-    made = make()
-    assert made.shape == shape
-    assert made._shape == full
-    assert made.dim() == len(full)
-    assert made.ndim == full[-1]
-    assert made.t()._shape == (*full[:-3], full[-2], full[-3], full[-1])
+    make, shape, full = LAZY[name]
+    tensor = make()
+    assert tensor.shape == shape
+    assert tensor._shape == full
+    assert tensor.dim() == len(full)
+    assert tensor.ndim == full[-1]
+    assert tensor.t()._shape == (*full[:-3], full[-2], full[-3], full[-1])
 
 
 @pytest.mark.parametrize("dtype", ["f2", "f4", "f8", "c8", "c16"])
@@ -78,7 +78,7 @@ def test_complex_numbers_get_their_class() -> None:
     assert isinstance(cm.ComplexLazyTensor(1j), LazyTensor)
 
 
-def test_arrays_given_twice_are_one_variable() -> None:
+def test_one_array_at_two_places_is_one_variable() -> None:
     x = zeros(7, 3)
     formula = (
         (Vi(x) - Vj(x)).sqnorm2() + Vi(x).sum() + LazyTensor(x[:, None, :]).sum() + LazyTensor(x[None, :, :]).sum()
@@ -89,13 +89,13 @@ def test_arrays_given_twice_are_one_variable() -> None:
 
 
 def test_equal_formulas_are_one_object() -> None:
-    """What is planned for one is found again for the next: KeOps code builds its LazyTensors again in every call."""
+    """The plan of one serves the next: KeOps code builds its LazyTensors again in every call."""
 
-    def built(count: int) -> LazyTensor:
+    def total_of(count: int) -> LazyTensor:
         x, y, b = zeros(count, 3), zeros(count + 1, 3), zeros(count + 1, 1)
         return (-((Vi(x) - Vj(y)) ** 2).sum(-1) / 2).exp() * Vj(b)
 
-    assert built(3).formula is built(4).formula
+    assert total_of(3).formula is total_of(4).formula
 
 
 def test_operands_keep_their_place_whoever_comes_first() -> None:
@@ -105,7 +105,7 @@ def test_operands_keep_their_place_whoever_comes_first() -> None:
 
 
 @pytest.mark.parametrize(
-    ("make", "told"),
+    ("make", "message"),
     [
         (lambda: LazyTensor(zeros(7, 3)), "axis=0"), (lambda: LazyTensor(zeros(7, 3), axis=5), "5 is no category"),
         (lambda: LazyTensor(zeros(7, 1, 3), axis=0), "two dimensions"), (lambda: LazyTensor(zeros(7, 5, 3)), r"\(7, 5, 3\)"),
@@ -119,8 +119,8 @@ def test_operands_keep_their_place_whoever_comes_first() -> None:
         (lambda: LazyTensor(zeros(2, 7, 1, 3)) + LazyTensor(zeros(3, 1, 5, 3)), r"\(2, 7, 3\).*\(3, 5, 3\)"),
     ],
 )  # fmt: skip
-def test_shapes_that_do_not_fit(make: Any, told: str) -> None:
-    with pytest.raises(cm.ShapeError, match=told):
+def test_shapes_that_do_not_fit(make: Any, message: str) -> None:
+    with pytest.raises(cm.ShapeError, match=message):
         make()
 
 

@@ -46,7 +46,7 @@ def test_reductions(
 def test_vectors_of_numbers(
     numbers: int, sparse: bool, context: cm.Context, rng: np.random.Generator, units: list[Any]
 ) -> None:  # fmt: skip
-    """Kernels times vectors, a few numbers at a time or as products of their own; and softmax with such weights."""
+    """Kernels times vectors of few numbers and of many, which are matrix products; and softmax with such weights."""
     x, y, b = (rng.normal(size=shape).astype("f4") for shape in ((70, 3), (300, 3), (300, numbers)))
     keep = np.repeat(rng.random((7, 300)) < rng.choice([0.5, 0.98]), 10, 0) if sparse else np.ones((70, 300), bool)
     keep[:, 299] = True  # softmax of nothing is none
@@ -56,10 +56,10 @@ def test_vectors_of_numbers(
     terms = np.exp(-np.square(x.astype("f8")[:, None] - y).sum(-1)) * keep
     kernel = (-distances).exp()
     kernel.ranges = ranges
-    found = kernel.__matmul__(b, **how)
-    np.testing.assert_allclose(found, terms @ b, atol=1e-5 * np.abs(terms @ np.abs(b)).max())
-    found = (-distances).sumsoftmaxweight(cm.Vj(b), dim=1, ranges=ranges, **how)
-    np.testing.assert_allclose(found, terms @ b / terms.sum(1, keepdims=True), atol=2e-5)
+    result = kernel.__matmul__(b, **how)
+    np.testing.assert_allclose(result, terms @ b, atol=1e-5 * np.abs(terms @ np.abs(b)).max())
+    result = (-distances).sumsoftmaxweight(cm.Vj(b), dim=1, ranges=ranges, **how)
+    np.testing.assert_allclose(result, terms @ b / terms.sum(1, keepdims=True), atol=2e-5)
     long = numbers >= (17 if sparse else 7)  # intervals are short here
     assert any(units) and (not long or any(isinstance(box, MatrixWideBox) for box in units))
 
@@ -72,33 +72,33 @@ def test_gradients(context: cm.Context, rng: np.random.Generator, units: list[An
     terms = np.exp(-np.square(apart).sum(-1))[..., None] * b
     slopes = -2 * apart * terms
     how: dict[str, Any] = {"dim": 1, "context": context, "mode": "parallel"}
-    for asked, each in (
+    for tensor, each in (
         (value.concat(value.grad(cm.Vi(x), 1)), np.concatenate([terms, slopes], -1)),
         (value.grad(cm.Vi(x), 1), slopes),
     ):
-        found = asked.sum(**how)
-        assert np.all(np.abs(found - each.sum(1)) <= 1e-5 * np.abs(each).sum(1))
+        result = tensor.sum(**how)
+        assert np.all(np.abs(result - each.sum(1)) <= 1e-5 * np.abs(each).sum(1))
     assert any(units)
 
 
 def test_exponentials_that_may_not_be_rough(context: cm.Context, rng: np.random.Generator, units: list[Any]) -> None:
-    """Of what is made of them: exponents that they are large parts of, differences that they nearly cancel in, vectors
-    of which the largest decides. Each is as accurate as without units.
+    """Exponentials as large parts of an exponent, in differences that nearly cancel, and in vectors whose largest entry
+    decides. Each result is as accurate as without units.
     """
     x, y = (rng.uniform(0, 0.2, size=(n, 3)).astype("f4") for n in (70, 300))
     kernel = (-((cm.Vi(x) - cm.Vj(y)) ** 2).sum(-1)).exp()
     terms = np.exp(-np.square(x.astype("f8")[:, None] - y).sum(-1))
     how: dict[str, Any] = {"dim": 1, "context": context, "mode": "parallel"}
-    found = (1e3 * kernel).logsumexp(**how)[:, 0]
+    result = (1e3 * kernel).logsumexp(**how)[:, 0]
     top = 1e3 * terms.max(1)
-    wanted = top + np.log(np.exp(1e3 * terms - top[:, None]).sum(1))
-    np.testing.assert_allclose(found, wanted, atol=1e3 * 4e-7)
+    expected = top + np.log(np.exp(1e3 * terms - top[:, None]).sum(1))
+    np.testing.assert_allclose(result, expected, atol=1e3 * 4e-7)
     np.testing.assert_allclose((1 - kernel).sum(**how)[:, 0], (1 - terms).sum(1), atol=300 * 2e-7)
     second = (-2 * ((cm.Vi(x) - cm.Vj(y)) ** 2).sum(-1)).exp()
     best = kernel.concat(second).argmax(**how)
     for d, power in enumerate((terms, terms**2)):
-        chosen = np.take_along_axis(power, best[:, d : d + 1].astype(int), 1)[:, 0]
-        assert np.all(power.max(1) - chosen <= 4e-7)
+        choice = np.take_along_axis(power, best[:, d : d + 1].astype(int), 1)[:, 0]
+        assert np.all(power.max(1) - choice <= 4e-7)
     assert not any(units)
 
 
@@ -118,8 +118,8 @@ def test_sums_of_floats_of_16_bits(
 ) -> None:
     """Points that are 0, -0, subnormal, infinite, NaN, or so large that products do not suffice."""
     dim, numbers = TERMS[name]
-    drawn = [rng.normal(size=shape) for shape in ((67, dim), (301, dim), (301, numbers))]
-    x, y, b = drawn[0] / dim**0.5, drawn[1] / dim**0.5, drawn[2]
+    arrays = [rng.normal(size=shape) for shape in ((67, dim), (301, dim), (301, numbers))]
+    x, y, b = arrays[0] / dim**0.5, arrays[1] / dim**0.5, arrays[2]
     x[:7] = np.array([0, -0.0, 1e-7, 1e-39, np.inf, np.nan, 3e4])[:, None]
     y[:4], b[:3] = x[:4], np.array([-0.0, 1e-7, 1e-39])[:, None]
     x, y, b = (array.astype(dtype) for array in (x, y, b))
@@ -128,9 +128,9 @@ def test_sums_of_floats_of_16_bits(
     value = value.grad(cm.Vi(x), 1) if slopes else value
     keep = np.repeat(np.repeat(rng.random((7, 31)) < 0.5, 10, 0)[:67], 10, 1)[:, :301] if sparse else None
     ranges = None if keep is None else cm.Ranges.from_mask(keep)
-    found = value.sum(1, context=context, mode="parallel", ranges=ranges)
+    result = value.sum(1, context=context, mode="parallel", ranges=ranges)
     terms = gaussians(x, y, b, slopes)
-    near(found, terms if keep is None else np.where(keep[..., None], terms, 0), dtype)
+    near(result, terms if keep is None else np.where(keep[..., None], terms, 0), dtype)
     assert sparse or any(units)
 
 
@@ -143,14 +143,14 @@ def gaussians(x: Any, y: Any, b: Any, slopes: bool) -> Any:
         return -2 * apart * terms if slopes else terms
 
 
-def near(found: Any, terms: Any, dtype: str) -> None:
+def near(result: Any, terms: Any, dtype: str) -> None:
     """Sums as exact as products are, rounded to the dtype once; NaN where it belongs."""
-    numbers, wanted = ml_dtypes.finfo(dtype), terms.sum(1)
-    off = 1e-5 * np.abs(terms).sum(1) + float(numbers.eps) / 2 * np.abs(wanted) + float(numbers.smallest_subnormal)
-    assert found.dtype == dtype
-    np.testing.assert_array_equal(np.isnan(found.astype("f4")), np.isnan(wanted))
-    kept = ~np.isnan(wanted)
-    assert np.all(np.abs(found.astype("f8") - wanted)[kept] <= off[kept])
+    numbers, expected = ml_dtypes.finfo(dtype), terms.sum(1)
+    off = 1e-5 * np.abs(terms).sum(1) + float(numbers.eps) / 2 * np.abs(expected) + float(numbers.smallest_subnormal)
+    assert result.dtype == dtype
+    np.testing.assert_array_equal(np.isnan(result.astype("f4")), np.isnan(expected))
+    numeric = ~np.isnan(expected)
+    assert np.all(np.abs(result.astype("f8") - expected)[numeric] <= off[numeric])
 
 
 @pytest.mark.drawn
@@ -167,10 +167,10 @@ def test_exponents_and_places_of_floats_of_16_bits(
     if name == "argmin":
         np.testing.assert_array_equal(distances.argmin(**how)[:, 0], squares.argmin(1))
     else:
-        found, wanted = (-distances).logsumexp(**how)[:, 0], np.log(np.exp(-squares).sum(1))
-        assert found.dtype == dtype
-        rounded = float(ml_dtypes.finfo(dtype).eps) / 2 + 3e-6
-        np.testing.assert_allclose(found.astype("f8"), wanted, rtol=rounded, atol=1e-5)
+        result, expected = (-distances).logsumexp(**how)[:, 0], np.log(np.exp(-squares).sum(1))
+        assert result.dtype == dtype
+        rounding = float(ml_dtypes.finfo(dtype).eps) / 2 + 3e-6
+        np.testing.assert_allclose(result.astype("f8"), expected, rtol=rounding, atol=1e-5)
     assert all(units)
 
 
@@ -178,7 +178,7 @@ def test_exponents_and_places_of_floats_of_16_bits(
 def test_blocks_of_short_intervals(
     length: int, few: type[Any], context: cm.Context, rng: np.random.Generator, units: list[Any]
 ) -> None:  # fmt: skip
-    """Vectors of ten numbers are taken as long ones only where most stages are whole; of forty everywhere."""
+    """Vectors of ten numbers go the way of long ones only where most stages are whole; those of forty always do."""
     clusters = np.arange(0, 1200, length)[:, None] + np.array([[0, length]])
     ranges = cm.Ranges.from_matrix(clusters, clusters, np.eye(len(clusters), dtype=bool))
     x = rng.normal(size=(1200, 3)).astype("f4")
@@ -188,6 +188,6 @@ def test_blocks_of_short_intervals(
     terms *= np.equal.outer(np.arange(1200) // length, np.arange(1200) // length)
     for numbers, kind in ((10, few), (40, MatrixWideBox)):
         b = rng.normal(size=(1200, numbers)).astype("f4")
-        found = kernel.__matmul__(b, context=context, mode="parallel")
-        np.testing.assert_allclose(found, terms @ b, atol=1e-5 * np.abs(terms @ np.abs(b)).max())
+        result = kernel.__matmul__(b, context=context, mode="parallel")
+        np.testing.assert_allclose(result, terms @ b, atol=1e-5 * np.abs(terms @ np.abs(b)).max())
         assert type(units[-1]) is kind

@@ -21,34 +21,34 @@ BATCHES = [((), ()), ((2,), ()), ((2, 1), (1, 3)), ((2,), (2,)), ((1, 3), (2, 1)
 SWEPT = [(1, 1), (1, 31), (31, 1), (193, 193), (193, 1000), (1000, 31), (1000, 4097), (5, 4097)]
 
 
-def drawn(rng: np.random.Generator, name: str, context: cm.Context, **how: Any) -> Case:
+def random_case(rng: np.random.Generator, name: str, context: cm.Context, **how: Any) -> Case:
     """A case of this reduction, the rest by chance."""
     code = str(rng.choice(["f4", "f8", *HALVES] if context.facts.fp64 else ["f4", *HALVES]))
     dim = int(rng.choice([1, 3] if code == "f2" else [1, 3, 20]))  # sums of 20 products leave float16
-    chosen: dict[str, Any] = {
+    choices: dict[str, Any] = {
         "dim": dim, "code": code, "axis": int(rng.integers(2)),
         "backend": str(rng.choice(["auto", "1D", "2D"])), "batch": BATCHES[int(rng.integers(len(BATCHES)))],
     }  # fmt: skip
-    return Case(name, **{**chosen, **how})
+    return Case(name, **{**choices, **how})
 
 
 @pytest.mark.parametrize("name", NAMES)
 def test_reductions(name: str, context: cm.Context, mode: str, rng: np.random.Generator) -> None:
     """Fewer rows than a block, columns than a tile, and sizes that neither divides."""
-    drawn(rng, name, context, batch=((), ())).check(rng, context, mode, SIZES)
+    random_case(rng, name, context, batch=((), ())).check(rng, context, mode, SIZES)
 
 
 @pytest.mark.parametrize("name", ["Sum", "LogSumExp", "ArgMin", "KMin_ArgKMin", "SumSoftMaxWeight", "Max", "Var"])
 def test_a_few_rows(name: str, context: cm.Context, mode: str, rng: np.random.Generator) -> None:
     """Work-items share rows and walk columns of their own; ties go to the lower index all the same."""
-    drawn(rng, name, context, batch=((), ()), code="f4").check(rng, context, mode, FEW)
+    random_case(rng, name, context, batch=((), ()), code="f4").check(rng, context, mode, FEW)
 
 
 @pytest.mark.parametrize("name", ["Sum", "Min_ArgMin", "LogSumExpWeight", "last"])
 def test_splits_and_batches(name: str, context: cm.Context, mode: str, rng: np.random.Generator) -> None:
     """Shares of columns merged in a second launch, in every element of a batch whose axes broadcast."""
     batch = BATCHES[int(rng.integers(1, len(BATCHES)))]
-    drawn(rng, name, context, backend="2D", batch=batch, code="f4").check(rng, context, mode, [(7, 700), (33, 1100)])
+    random_case(rng, name, context, backend="2D", batch=batch, code="f4").check(rng, context, mode, [(7, 700), (33, 1100)])
 
 
 @pytest.mark.parametrize("name", ["Sum", "LogSumExp", "ArgMin"])
@@ -56,7 +56,7 @@ def test_splits_and_batches(name: str, context: cm.Context, mode: str, rng: np.r
 def test_points_far_from_the_origin(
     name: str, dim: int, context: cm.Context, mode: str, rng: np.random.Generator
 ) -> None:
-    """Distances come from differences, or from products about a centre: what is far away costs no digits."""
+    """Distances come from differences, or from products about a centre: a far origin costs no digits."""
     Case(name, dim, centre=1000.0).check(rng, context, mode, [(193, 31), (31, 1500)])
 
 
@@ -64,7 +64,7 @@ def test_points_far_from_the_origin(
 def test_nan_and_infinities(name: str, context: cm.Context, mode: str, rng: np.random.Generator) -> None:
     """Sums and exponentials keep a NaN, extrema pass over it; a distance of infinity weighs nothing."""
     code = str(rng.choice(["f4", "bfloat16"]))
-    case = drawn(rng, name, context, batch=((), ()), code=code, dim=int(rng.choice([1, 20])), not_finite=4)
+    case = random_case(rng, name, context, batch=((), ()), code=code, dim=int(rng.choice([1, 20])), not_finite=4)
     case.check(rng, context, mode, [(31, 31), (31, 193), (40, 1500)])
 
 
@@ -73,7 +73,7 @@ def test_sums_of_float32_in_float64(name: str, context: cm.Context, mode: str, r
     """A vector of 16 rows is 1024 bits then, whose logarithms and roots crashed PoCL in halves."""
     if not context.facts.fp64:
         pytest.skip("no float64 here")
-    drawn(rng, name, context, code="f4", batch=((), ()), options={"accumulate": np.dtype("f8")}).check(
+    random_case(rng, name, context, code="f4", batch=((), ()), options={"accumulate": np.dtype("f8")}).check(
         rng, context, mode, SIZES
     )
 
@@ -81,7 +81,7 @@ def test_sums_of_float32_in_float64(name: str, context: cm.Context, mode: str, r
 @pytest.mark.parametrize("scheme", ["direct_sum", "kahan_scheme"])
 def test_schemes_of_sums(scheme: str, context: cm.Context, mode: str, rng: np.random.Generator) -> None:
     name = str(rng.choice(["Sum", "Mean"]))
-    drawn(rng, name, context, code="f4", options={"scheme": scheme}).check(rng, context, mode, SIZES)
+    random_case(rng, name, context, code="f4", options={"scheme": scheme}).check(rng, context, mode, SIZES)
 
 
 # ------------------------------------------------------------------------------------------------------------- sweeps

@@ -1,4 +1,4 @@
-"""Wrong input to Genred and LazyTensor: an error naming the variable, its shape and what was expected, before a launch."""
+"""Wrong input to Genred and LazyTensor: an error before any launch, which names the variable, its shape and the expected one."""
 
 from __future__ import annotations
 
@@ -22,13 +22,13 @@ def zeros(*shape: int, dtype: str = "f4") -> np.ndarray:
 def no_launches(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """Nothing may be launched in any of these tests."""
     context = cm.Context()
-    launched: list[str] = []
-    monkeypatch.setattr(type(context.queue), "launch", lambda queue, kernel, *a, **k: launched.append(kernel.name))
+    launches: list[str] = []
+    monkeypatch.setattr(type(context.queue), "launch", lambda queue, kernel, *a, **k: launches.append(kernel.name))
     yield
-    assert not launched
+    assert not launches
 
 
-GIVEN: list[tuple[dict[int, Any], type[Exception], str]] = [
+WRONG_ARRAYS: list[tuple[dict[int, Any], type[Exception], str]] = [
     ({0: zeros(7, 2)}, cm.ShapeError, r"x = Vi\(3\) was given an array of shape \(7, 2\); it needs \(.., M, 3\)"),
     ({1: zeros(3)}, cm.ShapeError, r"y = Vj\(3\) .* shape \(3,\); it needs \(.., N, 3\); a vector of scalars is x\[:, None\]"),
     ({2: zeros(2)}, cm.ShapeError, r"g = Pm\(1\) .* shape \(2,\); it needs \(.., 1\)"),
@@ -45,13 +45,13 @@ GIVEN: list[tuple[dict[int, Any], type[Exception], str]] = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(("changed", "error", "told"), GIVEN, ids=lambda value: str(value)[:40])
-def test_arrays_that_do_not_fit(changed: dict[int, Any], error: type[Exception], told: str) -> None:
+@pytest.mark.parametrize(("replacements", "error", "message"), WRONG_ARRAYS, ids=lambda value: str(value)[:40])
+def test_arrays_that_do_not_fit(replacements: dict[int, Any], error: type[Exception], message: str) -> None:
     arrays = [zeros(7, 3), zeros(5, 3), zeros(1), zeros(5, 2)]
-    for place, array in changed.items():
+    for place, array in replacements.items():
         arrays[place] = array
     for axis in (0, 1):
-        with pytest.raises(error, match=told):
+        with pytest.raises(error, match=message):
             Genred("Exp(-SqDist(x, y) * g) * b", ALIASES, axis=axis)(*arrays)
 
 
@@ -65,29 +65,29 @@ def test_arrays_too_few_and_too_many() -> None:
     later = (Vi(0, 3) - Vj(zeros(5, 3))).sqnorm2().sum(axis=1)
     with pytest.raises(cm.FormulaError, match=r"Vi\(0, 3\)"):
         later()
-    done = (Vi(zeros(7, 3)) - Vj(zeros(5, 3))).sum(axis=1, call=False)
+    reduction = (Vi(zeros(7, 3)) - Vj(zeros(5, 3))).sum(axis=1, call=False)
     with pytest.raises(cm.FormulaError, match="0 variable"):
-        done(zeros(7, 3))
+        reduction(zeros(7, 3))
 
 
 def test_unbound_variables_are_named() -> None:
     lazy = Vi(0, 3) - Vj(zeros(5, 3))
-    for made in (lazy.dense, lazy.to_numpy, lazy.diagonal):
+    for call in (lazy.dense, lazy.to_numpy, lazy.diagonal):
         with pytest.raises(cm.FormulaError, match=r"Vi\(0, 3\)"):
-            made()
+            call()
 
 
 @pytest.mark.parametrize(
-    ("formula", "told"),
+    ("formula", "message"),
     [
         ("Exp(-SqDist(x, z))", "'z' is no variable"), ("Gauss(x, y)", "unknown operation 'Gauss'"), ("__import__('os')", "unknown operation|cannot stand"), ("x.shape", "cannot stand"),
         ("Exp(x", r"'\)' is missing"), ("", "cannot stand"), ("x +", "cannot stand"), ("Sum()", "Sum"), ("lambda: x", "lambda|cannot"), ("x; y", "cannot stand"),
     ],
 )  # fmt: skip
-def test_formulas_that_are_none(formula: str, told: str) -> None:
-    with pytest.raises(cm.FormulaError, match=told):
+def test_formulas_that_are_none(formula: str, message: str) -> None:
+    with pytest.raises(cm.FormulaError, match=message):
         Genred(formula, ALIASES)
-    with pytest.raises(cm.FormulaError, match=told):
+    with pytest.raises(cm.FormulaError, match=message):
         Genred("SqDist(x, y)", ALIASES, "LogSumExp", formula2=formula)
 
 
@@ -116,26 +116,26 @@ OPTIONS: list[tuple[dict[str, Any], type[Exception], str]] = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(("options", "error", "told"), OPTIONS, ids=str)
-def test_options_that_are_none(options: dict[str, Any], error: type[Exception], told: str) -> None:
-    """Told when a Genred is made, not when it is called."""
-    with pytest.raises(error, match=told):
+@pytest.mark.parametrize(("options", "error", "message"), OPTIONS, ids=str)
+def test_options_that_are_none(options: dict[str, Any], error: type[Exception], message: str) -> None:
+    """The error comes when a Genred is made, not when it is called."""
+    with pytest.raises(error, match=message):
         Genred(**{"formula": "SqDist(x, y)", "aliases": ALIASES, **options})
 
 
 @pytest.mark.parametrize(
-    ("options", "error", "told"),
+    ("options", "error", "message"),
     [
         ({"backend": "TPU"}, cm.ModeError, "TPU.*GPU_2D"), ({"backend": 1}, cm.ModeError, "1"), ({"ranges": (None,) * 6}, cm.DTypeError, "ranges_i"), ({"device_id": 99}, cm.DeviceError, "99"), ({"device_id": "0"}, cm.DeviceError, "'0'"),
         ({"mode": "fast"}, cm.ModeError, "fast"), ({"out": np.zeros((7, 2), "f4")}, cm.ShapeError, r"\(7, 2\).*\(7, 1\)"), ({"out": np.zeros((7, 1), "i4")}, cm.DTypeError, "int32"), ({"out": [0.0]}, cm.DTypeError, "list"),
     ],
     ids=str,
 )  # fmt: skip
-def test_calls_that_are_none(options: dict[str, Any], error: type[Exception], told: str) -> None:
+def test_calls_that_are_none(options: dict[str, Any], error: type[Exception], message: str) -> None:
     x, y = zeros(7, 3), zeros(5, 3)
-    with pytest.raises(error, match=told):
+    with pytest.raises(error, match=message):
         Genred("SqDist(x, y)", ALIASES[:2], axis=1)(x, y, **options)
-    with pytest.raises(error, match=told):
+    with pytest.raises(error, match=message):
         Vi(x).sqdist(Vj(y)).sum(axis=1, **options)
     with pytest.raises(TypeError, match="speed"):
         Vi(x).sqdist(Vj(y)).sum(axis=1, speed=3)
@@ -201,7 +201,7 @@ def test_contractions_of_more_products_than_are_written_out() -> None:
 
 
 def test_axes_and_slices_of_any_integers() -> None:
-    """NumPy's too; what is none is told."""
+    """NumPy's integers too; others raise an error."""
     lazy = Vi(zeros(7, 3)) - Vj(zeros(5, 3))
     assert callable(lazy.sum(np.int64(1), call=False))  # type: ignore[arg-type]
     for wrong in (lambda: lazy["a":], lambda: lazy[:, 0.5:], lambda: lazy[::0, :], lambda: lazy["a":, :]):

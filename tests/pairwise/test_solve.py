@@ -52,7 +52,7 @@ def exact(matrix: np.ndarray, b: np.ndarray, alpha: float = ALPHA) -> np.ndarray
     return np.linalg.solve(matrix + alpha * np.eye(matrix.shape[-1]), b.astype(np.float64))
 
 
-def allowed(matrix: np.ndarray, a: np.ndarray, eps: float, dtype: Any, alpha: float = ALPHA) -> float:
+def tolerance(matrix: np.ndarray, a: np.ndarray, eps: float, dtype: Any, alpha: float = ALPHA) -> float:
     """How far a solution may be: the inverse's norm is 1/alpha at most; the residual is known but for the rounding of
     every step's product, relative to the largest entries of all iterates."""
     rows = matrix.shape[-1]
@@ -81,7 +81,7 @@ class TestKernelSolve:
             matrix = matrix_of(distances(x), 5)
             expected = exact(matrix, b)
             assert a.dtype == b.dtype and isinstance(a, np.ndarray)
-            assert_near(a, expected, allowed(matrix, expected, eps, code), (rows, dim))
+            assert_near(a, expected, tolerance(matrix, expected, eps, code), (rows, dim))
             assert solver.status.converged and solver.status.residual <= eps and solver.status.residuals.shape == (dim,)
 
     def test_a_device_array_gives_one(self, how: Any, rng: np.random.Generator) -> None:
@@ -90,7 +90,7 @@ class TestKernelSolve:
         a = solver(x, x, cm.array(b, how["context"]), [3.0], alpha=1, eps=1e-4, mode=how["mode"])
         assert isinstance(a, cm.DeviceArray) and a.shape == b.shape
         matrix = KERNELS["laplacian"][1](distances(x), 3)
-        assert_near(a.to_numpy(), exact(matrix, b, 1), allowed(matrix, exact(matrix, b, 1), 1e-4, "f4", 1))
+        assert_near(a.to_numpy(), exact(matrix, b, 1), tolerance(matrix, exact(matrix, b, 1), 1e-4, "f4", 1))
 
     def test_columns_that_the_formula_mixes_are_one_system(
         self, how: Any, dtype: Any, rng: np.random.Generator
@@ -105,7 +105,7 @@ class TestKernelSolve:
         whole = np.kron(np.exp(-(distances(x) ** 2)), mixing.astype(dtype).astype(float))
         expected = exact(whole, b.reshape(-1), 1).reshape(rows, dim)
         assert status.residuals.shape == () and status.converged
-        assert_near(a, expected, allowed(whole, expected.reshape(-1, 1), 1e-5, dtype, 1))
+        assert_near(a, expected, tolerance(whole, expected.reshape(-1, 1), 1e-5, dtype, 1))
 
     def test_batches_are_systems_of_their_own(self, how: Any, dtype: Any, rng: np.random.Generator) -> None:
         x, b = rng.random((4, 40, 3)).astype(dtype), rng.standard_normal((40, 2)).astype(dtype)
@@ -114,9 +114,9 @@ class TestKernelSolve:
         matrix = np.exp(-2 * distances(x) ** 2)
         expected = exact(matrix, np.broadcast_to(b, (4, 40, 2)))
         assert solver.status.residuals.shape == (4, 2)
-        assert_near(a, expected, allowed(matrix, expected, 1e-5, dtype))
+        assert_near(a, expected, tolerance(matrix, expected, 1e-5, dtype))
 
-    def test_the_cap_is_respected_and_told(self, how: Any, rng: np.random.Generator) -> None:
+    def test_the_cap_holds_and_a_warning_names_it(self, how: Any, rng: np.random.Generator) -> None:
         x, b = rng.random((50, 3)).astype("f4"), rng.standard_normal((50, 1)).astype("f4")
         solver = cm.KernelSolve(KERNELS["gaussian"][0], aliases(1, 1), "b", axis=1)
         for cap in (0, 1, 7):
@@ -150,7 +150,7 @@ class TestLazySolve:
         lazy = (-2 * ((cm.Vi(x) - cm.Vj(x)) ** 2).sum(-1)).exp()
         matrix = np.exp(-2 * distances(x) ** 2)
         expected = exact(matrix, b)
-        near = allowed(matrix, expected, 1e-5, dtype)
+        near = tolerance(matrix, expected, 1e-5, dtype)
         options = {"alpha": ALPHA, "eps": 1e-5, **how}
         var, symbolic = cm.Vj(0, 2), cm.Vi(3, 2)
         for a in (
@@ -230,14 +230,16 @@ class TestSolve:
 
     @pytest.mark.parametrize("number", [np.nan, np.inf, -np.inf, 10**400])
     def test_numbers_that_are_not_finite(self, number: Any, context: cm.Context, monkeypatch: pytest.MonkeyPatch) -> None:
-        """With an infinite tolerance the answer was 0; a NaN was taken for an operator that is not definite."""
+        """They are refused before any launch: with an infinite tolerance the answer would be 0, and a NaN would look like an
+        operator that is not definite.
+        """
         points, b = np.linspace(0, 1, 6, dtype="f4")[:, None], np.ones((6, 1), "f4")
         kernel = (-((cm.Vi(points) - cm.Vj(points)) ** 2).sum(2)).exp()
 
-        def launched(*_: Any) -> None:
+        def refuse(*_: Any) -> None:
             raise AssertionError("something was launched")
 
-        monkeypatch.setattr(type(context.queue), "launch", launched)
+        monkeypatch.setattr(type(context.queue), "launch", refuse)
         with pytest.raises(cm.ArgumentError, match=r"the tolerance \(eps\) is .*; it must be a "):
             kernel.solve(b, eps=number, context=context)
         with pytest.raises(cm.ArgumentError, match=r"alpha is .*; it must be a "):
@@ -245,11 +247,11 @@ class TestSolve:
 
     def test_a_warning_names_what_is_not_finite(self, context: cm.Context) -> None:
         points, b = np.linspace(0, 1, 6, dtype="f4")[:, None], np.ones((6, 1), "f4")
-        for given in ((np.where(points == 0, np.nan, points), b), (points, np.where(points == 1, np.nan, b))):
-            kernel = (-((cm.Vi(given[0]) - cm.Vj(given[0])) ** 2).sum(2)).exp()
-            with pytest.warns(RuntimeWarning, match="a NaN or an infinity came up; look for one in b") as caught:
-                kernel.solve(given[1], alpha=1.0, context=context)
-            assert "definite" not in str(caught[0].message)
+        for arguments in ((np.where(points == 0, np.nan, points), b), (points, np.where(points == 1, np.nan, b))):
+            kernel = (-((cm.Vi(arguments[0]) - cm.Vj(arguments[0])) ** 2).sum(2)).exp()
+            with pytest.warns(RuntimeWarning, match="a NaN or an infinity came up; look for one in b") as warnings_:
+                kernel.solve(arguments[1], alpha=1.0, context=context)
+            assert "definite" not in str(warnings_[0].message)
 
     def test_empty_and_flat(self, context: Any, mode: str, dtype: Any) -> None:
         for shape in ((0, 1), (0, 3), (4, 0)):

@@ -1,4 +1,4 @@
-"""Calls that are made again: the same bits as the first time, whatever arrays they are given, from any thread."""
+"""Repeated calls: the same bits as the first one, with any arrays, from any thread."""
 
 from __future__ import annotations
 
@@ -23,29 +23,29 @@ from clmapreduce.vector import Variable
 pytestmark = pytest.mark.drawn
 
 X, Y, S = Variable(0, 2, 0), Variable(1, 2, 1), Variable(2, 1, 2)
-ASKED = PairCall(vector("Exp(-SqDist(Vi(0,2),Vj(1,2))*0.5*Pm(2,1))"), PAIR_REDUCTIONS["Sum"], 1)
+CALL = PairCall(vector("Exp(-SqDist(Vi(0,2),Vj(1,2))*0.5*Pm(2,1))"), PAIR_REDUCTIONS["Sum"], 1)
 
 
-def drawn(rng: np.random.Generator, rows: int = 19, columns: int = 23, dtype: str = "f4") -> dict[Variable, Any]:
-    given = {X: rng.normal(size=(rows, 2)), Y: rng.normal(size=(columns, 2)), S: rng.uniform(0.5, 1, 1)}
-    return {variable: array.astype(dtype) for variable, array in given.items()}
+def random_arrays(rng: np.random.Generator, rows: int = 19, columns: int = 23, dtype: str = "f4") -> dict[Variable, Any]:
+    inputs = {X: rng.normal(size=(rows, 2)), Y: rng.normal(size=(columns, 2)), S: rng.uniform(0.5, 1, 1)}
+    return {variable: array.astype(dtype) for variable, array in inputs.items()}
 
 
-def on(context: cm.Context, given: dict[Variable, Any]) -> dict[Variable, Any]:
-    return {variable: cm.array(array, context) for variable, array in given.items()}
+def on(context: cm.Context, inputs: dict[Variable, Any]) -> dict[Variable, Any]:
+    return {variable: cm.array(array, context) for variable, array in inputs.items()}
 
 
-def dense(given: dict[Variable, Any]) -> Any:
-    x, y, s = (given[v].astype(float) for v in (X, Y, S))
+def dense(inputs: dict[Variable, Any]) -> Any:
+    x, y, s = (inputs[v].astype(float) for v in (X, Y, S))
     return np.exp(-((x[:, None] - y) ** 2).sum(-1) * 0.5 * s).sum(1)[:, None]
 
 
-def close(got: Any, given: dict[Variable, Any]) -> None:
-    np.testing.assert_allclose(np.asarray(got), dense(given), rtol=1e-5)
+def close(result: Any, inputs: dict[Variable, Any]) -> None:
+    np.testing.assert_allclose(np.asarray(result), dense(inputs), rtol=1e-5)
 
 
 @pytest.fixture
-def counted(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+def short_calls(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """One entry for every call that went the short way."""
     calls: list[str] = []
     plain = ready.ReadyCall.__call__
@@ -59,41 +59,41 @@ def counted(monkeypatch: pytest.MonkeyPatch) -> list[str]:
 
 
 def test_a_call_made_again_gives_the_same_bits(
-    context: cm.Context, mode: str, rng: np.random.Generator, counted: list[str]
+    context: cm.Context, mode: str, rng: np.random.Generator, short_calls: list[str]
 ) -> None:
-    given = drawn(rng)
-    arrays = on(context, given)
-    first = reduce_pairs(ASKED, arrays, Options(mode))
-    begun = len(counted)
-    again = [reduce_pairs(ASKED, arrays, Options(mode)) for _ in range(3)]
-    assert len(counted) == begun + 3
-    close(first.to_numpy(), given)
+    inputs = random_arrays(rng)
+    arrays = on(context, inputs)
+    first = reduce_pairs(CALL, arrays, Options(mode))
+    before = len(short_calls)
+    again = [reduce_pairs(CALL, arrays, Options(mode)) for _ in range(3)]
+    assert len(short_calls) == before + 3
+    close(first.to_numpy(), inputs)
     for result in again:
         assert result is not first and result.to_numpy().tobytes() == first.to_numpy().tobytes()
-    cold = reduce_pairs(ASKED, given, Options(mode, context))
+    cold = reduce_pairs(CALL, inputs, Options(mode, context))
     assert isinstance(cold, np.ndarray) and cold.tobytes() == first.to_numpy().tobytes()
-    assert len(counted) == begun + 3, "NumPy arrays have to be brought over"
+    assert len(short_calls) == before + 3, "NumPy arrays have to be brought over"
 
 
-def test_it_reads_what_the_arrays_hold_now(context: cm.Context, rng: np.random.Generator, counted: list[str]) -> None:
+def test_it_reads_what_the_arrays_hold_now(context: cm.Context, rng: np.random.Generator, short_calls: list[str]) -> None:
     """Other arrays of the same shapes, and the same ones written again."""
     for _ in range(4):
-        given = drawn(rng)
-        close(reduce_pairs(ASKED, on(context, given)).to_numpy(), given)
-    assert len(counted) >= 3
-    given = drawn(rng)
-    arrays = on(context, given)
-    reduce_pairs(ASKED, arrays)
+        inputs = random_arrays(rng)
+        close(reduce_pairs(CALL, on(context, inputs)).to_numpy(), inputs)
+    assert len(short_calls) >= 3
+    inputs = random_arrays(rng)
+    arrays = on(context, inputs)
+    reduce_pairs(CALL, arrays)
     cm.Map("x * 2")(arrays[X], out=arrays[X])
-    close(reduce_pairs(ASKED, arrays).to_numpy(), {**given, X: 2 * given[X]})
+    close(reduce_pairs(CALL, arrays).to_numpy(), {**inputs, X: 2 * inputs[X]})
 
 
-def test_results_of_calls_are_told_apart(context: cm.Context, rng: np.random.Generator) -> None:
+def test_results_of_calls_stay_distinct(context: cm.Context, rng: np.random.Generator) -> None:
     """Queued one behind the other, each waited for later."""
-    several = [drawn(rng) for _ in range(5)]
-    results = [reduce_pairs(ASKED, on(context, given)) for given in several]
-    for result, given in zip(results, several, strict=True):
-        close(result.to_numpy(), given)
+    several = [random_arrays(rng) for _ in range(5)]
+    results = [reduce_pairs(CALL, on(context, inputs)) for inputs in several]
+    for result, inputs in zip(results, several, strict=True):
+        close(result.to_numpy(), inputs)
 
 
 def test_a_result_may_be_the_next_calls_argument(context: cm.Context, rng: np.random.Generator) -> None:
@@ -107,94 +107,94 @@ def test_a_result_may_be_the_next_calls_argument(context: cm.Context, rng: np.ra
     np.testing.assert_allclose(current.to_numpy(), values, rtol=1e-12)
 
 
-@pytest.mark.parametrize("changed", ["rows", "columns", "batch", "dtype", "number", "axis", "reduction", "mode"])
-def test_another_form_is_planned_again(changed: str, context: cm.Context, rng: np.random.Generator) -> None:
-    if changed == "dtype" and not context.facts.fp64:
+@pytest.mark.parametrize("change", ["rows", "columns", "batch", "dtype", "number", "axis", "reduction", "mode"])
+def test_another_form_is_planned_again(change: str, context: cm.Context, rng: np.random.Generator) -> None:
+    if change == "dtype" and not context.facts.fp64:
         pytest.skip("no float64 here")
-    given = drawn(rng)
-    wanted = dense(given)
-    asked, options = ASKED, Options("sequential")
+    inputs = random_arrays(rng)
+    expected = dense(inputs)
+    call, options = CALL, Options("sequential")
     for turn in range(2):
-        close(reduce_pairs(ASKED, on(context, given), Options("sequential")).to_numpy(), given)
-        if changed in ("rows", "columns", "dtype"):
-            other = {"rows": {"rows": 1}, "columns": {"columns": 5000}, "dtype": {"dtype": "f8"}}[changed]
-            more = drawn(rng, **other)  # type: ignore[arg-type]
-            close(reduce_pairs(ASKED, on(context, more), options).to_numpy(), more)
+        close(reduce_pairs(CALL, on(context, inputs), Options("sequential")).to_numpy(), inputs)
+        if change in ("rows", "columns", "dtype"):
+            other = {"rows": {"rows": 1}, "columns": {"columns": 5000}, "dtype": {"dtype": "f8"}}[change]
+            more = random_arrays(rng, **other)  # type: ignore[arg-type]
+            close(reduce_pairs(CALL, on(context, more), options).to_numpy(), more)
             continue
-        arrays = dict(given)
-        if changed == "batch":
-            arrays[X] = np.stack([given[X], given[X][::-1]])
-            wanted = np.stack([dense(given), dense(given)[::-1]])
-        if changed == "number":
-            asked = PairCall(vector(f"Exp(-SqDist(Vi(0,2),Vj(1,2))*{0.25 + turn}*Pm(2,1))"), PAIR_REDUCTIONS["Sum"], 1)
-            wanted = dense({**given, S: given[S] * (0.5 + 2 * turn)})
-        if changed == "axis":
-            asked, wanted = PairCall(ASKED.formula, ASKED.reduction, 0), dense({**given, X: given[Y], Y: given[X]})
-        if changed == "reduction":
-            asked = PairCall(ASKED.formula, PAIR_REDUCTIONS["KMin"], 1, options=PairOptions(k=1 + turn))
-            wanted = np.sort(np.exp(-((given[X][:, None] - given[Y]) ** 2).sum(-1) * 0.5 * given[S]), 1)[:, : 1 + turn]
-        if changed == "mode":
+        arrays = dict(inputs)
+        if change == "batch":
+            arrays[X] = np.stack([inputs[X], inputs[X][::-1]])
+            expected = np.stack([dense(inputs), dense(inputs)[::-1]])
+        if change == "number":
+            call = PairCall(vector(f"Exp(-SqDist(Vi(0,2),Vj(1,2))*{0.25 + turn}*Pm(2,1))"), PAIR_REDUCTIONS["Sum"], 1)
+            expected = dense({**inputs, S: inputs[S] * (0.5 + 2 * turn)})
+        if change == "axis":
+            call, expected = PairCall(CALL.formula, CALL.reduction, 0), dense({**inputs, X: inputs[Y], Y: inputs[X]})
+        if change == "reduction":
+            call = PairCall(CALL.formula, PAIR_REDUCTIONS["KMin"], 1, options=PairOptions(k=1 + turn))
+            expected = np.sort(np.exp(-((inputs[X][:, None] - inputs[Y]) ** 2).sum(-1) * 0.5 * inputs[S]), 1)[:, : 1 + turn]
+        if change == "mode":
             options = Options("parallel")
-        got = reduce_pairs(asked, on(context, arrays), options)
-        np.testing.assert_allclose(got.to_numpy(), wanted, rtol=1e-5)
+        result = reduce_pairs(call, on(context, arrays), options)
+        np.testing.assert_allclose(result.to_numpy(), expected, rtol=1e-5)
 
 
-def test_an_output_given_and_an_array_of_numpy_go_the_long_way(
-    context: cm.Context, rng: np.random.Generator, counted: list[str]
+def test_an_argument_out_and_an_array_of_numpy_go_the_long_way(
+    context: cm.Context, rng: np.random.Generator, short_calls: list[str]
 ) -> None:
-    given = drawn(rng)
-    arrays = on(context, given)
-    reduce_pairs(ASKED, arrays)
-    begun = len(counted)
+    inputs = random_arrays(rng)
+    arrays = on(context, inputs)
+    reduce_pairs(CALL, arrays)
+    before = len(short_calls)
     out = cm.array(np.zeros((19, 1), "f4"), context)
-    assert reduce_pairs(ASKED, arrays, Options(out=out)) is out
-    close(out.to_numpy(), given)
-    close(reduce_pairs(ASKED, {**arrays, S: given[S]}).to_numpy(), given)
-    assert len(counted) == begun
+    assert reduce_pairs(CALL, arrays, Options(out=out)) is out
+    close(out.to_numpy(), inputs)
+    close(reduce_pairs(CALL, {**arrays, S: inputs[S]}).to_numpy(), inputs)
+    assert len(short_calls) == before
 
 
 def test_wrong_arrays_are_refused_after_right_ones(context: cm.Context, rng: np.random.Generator) -> None:
-    arrays = on(context, drawn(rng))
-    reduce_pairs(ASKED, arrays)
+    arrays = on(context, random_arrays(rng))
+    reduce_pairs(CALL, arrays)
     with pytest.raises(cm.ShapeError, match="variable 1"):
-        reduce_pairs(ASKED, {**arrays, Y: cm.array(np.zeros((23, 3), "f4"), context)})
+        reduce_pairs(CALL, {**arrays, Y: cm.array(np.zeros((23, 3), "f4"), context)})
     with pytest.raises(cm.DeviceError):
         other = cm.Context(context.device)
-        reduce_pairs(ASKED, {**arrays, Y: cm.array(np.zeros((23, 2), "f4"), other)})
+        reduce_pairs(CALL, {**arrays, Y: cm.array(np.zeros((23, 2), "f4"), other)})
 
 
 def test_only_so_many_calls_are_kept(rng: np.random.Generator) -> None:
     context = cm.Context(cm.devices()[0])
     for rows in range(1, CALLS + 12):
-        reduce_pairs(ASKED, on(context, drawn(rng, rows, 3)))
+        reduce_pairs(CALL, on(context, random_arrays(rng, rows, 3)))
     assert len(context.caches().calls) == CALLS
-    given = drawn(rng, 1, 3)
-    close(reduce_pairs(ASKED, on(context, given)).to_numpy(), given)
+    inputs = random_arrays(rng, 1, 3)
+    close(reduce_pairs(CALL, on(context, inputs)).to_numpy(), inputs)
     context.wait()
 
 
 def test_a_context_ends_with_its_calls() -> None:
-    """What is kept for a context does not keep it alive, and goes with it."""
+    """Calls cached for a context do not keep it alive, and end with it."""
 
-    def used() -> list[weakref.ref[Any]]:
+    def call_and_close() -> list[weakref.ref[Any]]:
         context = cm.Context(cm.devices()[0])
         for _ in range(2):
-            result = reduce_pairs(ASKED, on(context, drawn(np.random.default_rng(0))))
+            result = reduce_pairs(CALL, on(context, random_arrays(np.random.default_rng(0))))
         result.to_numpy()
         (call,) = context.caches().calls.values()
         return [weakref.ref(context), weakref.ref(call)]
 
-    gone = used()
+    references = call_and_close()
     gc.collect()
-    assert [one() for one in gone] == [None, None]
+    assert [one() for one in references] == [None, None]
 
 
 def test_threads_may_share_a_call(context: cm.Context) -> None:
     def work(seed: int) -> None:
         rng = np.random.default_rng(seed)
         for turn in range(6):
-            given = drawn(rng, 19 + turn % 2)
-            close(reduce_pairs(ASKED, on(context, given)).to_numpy(), given)
+            inputs = random_arrays(rng, 19 + turn % 2)
+            close(reduce_pairs(CALL, on(context, inputs)).to_numpy(), inputs)
 
     with ThreadPoolExecutor(8) as pool:
         list(pool.map(work, range(8)))
@@ -202,22 +202,22 @@ def test_threads_may_share_a_call(context: cm.Context) -> None:
 
 def test_splits_share_scratch_without_mixing(context: cm.Context, mode: str, rng: np.random.Generator) -> None:
     """Two launches a call: the accumulators between them are this call's."""
-    asked = PairCall(ASKED.formula, ASKED.reduction, 1, backend="2D")
-    several = [drawn(rng, 5, 3000) for _ in range(4)]
-    results = [reduce_pairs(asked, on(context, given), Options(mode)) for given in several]
-    for result, given in zip(results, several, strict=True):
-        close(result.to_numpy(), given)
+    call = PairCall(CALL.formula, CALL.reduction, 1, backend="2D")
+    several = [random_arrays(rng, 5, 3000) for _ in range(4)]
+    results = [reduce_pairs(call, on(context, inputs), Options(mode)) for inputs in several]
+    for result, inputs in zip(results, several, strict=True):
+        close(result.to_numpy(), inputs)
 
 
 def test_lazy_tensors_on_the_device_take_the_short_way(
-    context: cm.Context, mode: str, rng: np.random.Generator, counted: list[str]
+    context: cm.Context, mode: str, rng: np.random.Generator, short_calls: list[str]
 ) -> None:
-    """Their arrays are views of those given: (M, 1, D) as (M, D), (N,) as (N, 1)."""
+    """Their arrays are views of the arguments: (M, 1, D) as (M, D), (N,) as (N, 1)."""
     x, y, b = (rng.normal(size=shape).astype("f4") for shape in ((19, 1, 2), (1, 23, 2), (23,)))
     on_device = [cm.array(array, context) for array in (x, y, b)]
     kernel = np.exp(-((x.astype(float) - y) ** 2).sum(-1) / 2)
     for calls in range(3):
         x_i, y_j = LazyTensor(on_device[0]), LazyTensor(on_device[1])
-        found = (-((x_i - y_j) ** 2).sum(-1) / 2).exp().__matmul__(on_device[2], mode=mode)
-        assert len(counted) == calls
-        np.testing.assert_allclose(np.asarray(found), kernel @ b, atol=1e-5 * kernel.sum(1).max())
+        result = (-((x_i - y_j) ** 2).sum(-1) / 2).exp().__matmul__(on_device[2], mode=mode)
+        assert len(short_calls) == calls
+        np.testing.assert_allclose(np.asarray(result), kernel @ b, atol=1e-5 * kernel.sum(1).max())

@@ -52,9 +52,9 @@ def test_a_device_array_behaves_like_an_array(context: cm.Context) -> None:
 
 
 def test_copies_have_memory_of_their_own(context: cm.Context) -> None:
-    for copied in (copy.copy, copy.deepcopy):
+    for copy_of in (copy.copy, copy.deepcopy):
         device_array = cm.array(np.arange(6, dtype=np.float32).reshape(2, 3), context)
-        other = copied(device_array)
+        other = copy_of(device_array)
         cm.Map(lambda x: x + 1)(device_array, out=device_array)
         del device_array
         others = [cm.array(np.full((2, 3), 9, np.float32), context) for _ in range(3)]  # may reuse the memory of `device_array`
@@ -89,9 +89,9 @@ def test_reading_into_an_array(context: cm.Context, rng: np.random.Generator) ->
     out = np.full((5, 7), np.nan, np.float32)
     assert device_array.to_numpy(out) is out
     assert_same(out, x)
-    strided = np.full((7, 10), np.nan, np.float32).T[::2]
-    assert device_array.to_numpy(strided) is strided
-    assert_same(strided, x)
+    view = np.full((7, 10), np.nan, np.float32).T[::2]
+    assert device_array.to_numpy(view) is view
+    assert_same(view, x)
 
 
 @pytest.mark.parametrize(
@@ -114,9 +114,9 @@ def test_arrays_of_their_own_context_are_returned(context: cm.Context) -> None:
     assert cm.array(device_array) is device_array
     assert cm.array(device_array, context) is device_array
     other = cm.Context(context.device)
-    moved = cm.array(device_array, other)
-    assert moved.context is other
-    assert_same(moved.to_numpy(), np.arange(5))
+    there = cm.array(device_array, other)
+    assert there.context is other
+    assert_same(there.to_numpy(), np.arange(5))
 
 
 def test_arrays_of_different_contexts_do_not_mix(context: cm.Context) -> None:
@@ -133,7 +133,7 @@ def test_arrays_of_different_contexts_do_not_mix(context: cm.Context) -> None:
 
 
 def test_results_outlive_their_inputs(context: cm.Context, rng: np.random.Generator) -> None:
-    """Buffers return to the arena when their arrays die, and serve another array only when nobody reads them."""
+    """Buffers return to the arena when their arrays die, and serve another array only when no command reads them."""
     x = rng.integers(-100, 100, PRIME).astype(np.int32)
     results = []
     for k in range(12):
@@ -152,9 +152,9 @@ def test_results_outlive_their_inputs(context: cm.Context, rng: np.random.Genera
 def test_wait_for_a_user_event(context: cm.Context, mode: str) -> None:
     gate = cl.UserEvent(context.queue.context)
     x = cm.array(np.ones(257, np.float32), context)
-    doubled = DOUBLE(x, mode=mode, wait_for=[gate])
-    total = TOTAL(doubled, mode=mode)
-    assert doubled.event.command_execution_status > cl.command_execution_status.COMPLETE
+    double = DOUBLE(x, mode=mode, wait_for=[gate])
+    total = TOTAL(double, mode=mode)
+    assert double.event.command_execution_status > cl.command_execution_status.COMPLETE
     assert total.event.command_execution_status > cl.command_execution_status.COMPLETE
     gate.set_status(cl.command_execution_status.COMPLETE)
     assert float(total) == 514

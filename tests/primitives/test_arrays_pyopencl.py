@@ -1,4 +1,4 @@
-"""Arrays of pyopencl: used in place, waited for, let go; and those that are refused."""
+"""Arrays of pyopencl: we use them in place, wait for their commands and release them; and arrays that we refuse."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def test_memory_of_pyopencl_arrays_is_let_go(queue: cl.CommandQueue) -> None:
     assert ours() is not None, "kept for the next call"
     del theirs
     gc.collect()
-    cm.array(cl.array.zeros(queue, 5, np.float32)).to_numpy()  # another one: what nobody else holds goes
+    cm.array(cl.array.zeros(queue, 5, np.float32)).to_numpy()  # another one: contexts without other references go
     assert ours() is None
 
 
@@ -94,7 +94,7 @@ def test_pyopencl_arrays_of_another_context_are_refused(queue: cl.CommandQueue, 
 
 
 def test_pyopencl_arrays_whose_memory_others_share(queue: cl.CommandQueue) -> None:
-    """In a part of a buffer, or of a pool: nothing would wait for commands on the whole, or tell when it is let go."""
+    """In a part of a buffer, or of a pool: we could not wait for commands on the whole, or know when it is freed."""
     whole = cl.array.to_device(queue, np.arange(4096, dtype=np.float32))
     part = cl.array.Array(queue, (1024,), np.float32, data=whole.base_data.get_sub_region(4096, 4096))
     pool = cl.tools.MemoryPool(cl.tools.ImmediateAllocator(queue))
@@ -106,10 +106,10 @@ def test_pyopencl_arrays_whose_memory_others_share(queue: cl.CommandQueue) -> No
 
 def test_threads_that_meet_a_context_first_share_ours(queue: cl.CommandQueue) -> None:
     theirs = [cl.array.to_device(queue, np.arange(8, dtype=np.float32)) for _ in range(6)]
-    started, contexts = threading.Barrier(6), []
+    barrier, contexts = threading.Barrier(6), []
 
     def wrap(x: Any) -> None:
-        started.wait()
+        barrier.wait()
         contexts.append(cm.array(x).context)
 
     threads = [threading.Thread(target=wrap, args=(x,)) for x in theirs]

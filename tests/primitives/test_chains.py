@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
-from support.bounded_numbers import Known
+from support.bounded_numbers import Bounded
 from support.chain_oracle import FUNCTIONS, Chain, Interpreter, choose_chain, legal
 from support.oracles import assert_near, assert_same, prefixes
 
@@ -29,7 +29,7 @@ ALL = [kinds for length in (1, 2, 3, 4) for kinds in legal(length)]
 SHORT = [kinds for kinds in ALL if len(kinds) <= 2]
 LONG = [kinds for kinds in ALL if len(kinds) > 2]
 WHOLE = [kinds for kinds in ALL if kinds[-1] != "partials"]
-FUSED = (0, 1, 2, 16, 17, 63, 64, 65, 300, 4096)
+LENGTHS = (0, 1, 2, 16, 17, 63, 64, 65, 300, 4096)
 DEVICE = (66_001, 70_000, 99_991)
 DTYPES = ("f4", "f8", "i4")
 RANDOM = settings(
@@ -39,7 +39,7 @@ RANDOM = settings(
 Pick = Callable[[list[str]], str]
 
 
-def named(kinds: tuple[str, ...]) -> str:
+def name_of(kinds: tuple[str, ...]) -> str:
     return "-".join(kinds)
 
 
@@ -57,12 +57,12 @@ def primitive(kind: str, name: str) -> Any:
     return {"unfold": cm.Unfold, "reduce": cm.Reduce, "scan": cm.Scan, "partials": cm.Partials}[kind](op, **exclusive)
 
 
-def composed(chain: Chain) -> Any:
+def compose(chain: Chain) -> Any:
     """The chain, made by `>>`."""
     return reduce(lambda first, second: first >> second, [primitive(*link) for link in chain])
 
 
-def traced(chain: Chain, batch: bool = False) -> cm.Pipeline:
+def pipeline_of(chain: Chain, batch: bool = False) -> cm.Pipeline:
     """The chain, written as one function of vectors."""
     steps = [
         (kind, function_of(kind, name) if kind in ("map", "one", "join") else primitive(kind, name))
@@ -82,7 +82,7 @@ def traced(chain: Chain, batch: bool = False) -> cm.Pipeline:
 
 
 def numbers(rng: np.random.Generator, dtype: str, shape: Any, near: int | None) -> np.ndarray:
-    """Small numbers of both signs; or such that the product of `near` of them stays near 1."""
+    """Small numbers of both signs; or numbers so near 1 that a product of `near` of them stays near 1."""
     if dtype == "i4":
         return np.asarray(rng.choice([*range(-9, 10), 0, 0, 0] if near is None else [-1, 1, 3], shape)).astype(dtype)
     if near is None:
@@ -90,7 +90,7 @@ def numbers(rng: np.random.Generator, dtype: str, shape: Any, near: int | None) 
     return np.asarray(1 + rng.uniform(-1, 1, shape) / max(near, 1)).astype(dtype)
 
 
-def check(result: Any, expected: Known, label: Any) -> None:
+def check(result: Any, expected: Bounded, label: Any) -> None:
     """Asserts dtype, shape, and numbers within the interpreter's bound."""
     result = np.asarray(result)
     assert result.dtype == expected.dtype, (result.dtype, expected.dtype, label)
@@ -128,7 +128,7 @@ class Example:
         shape = (*rows, line) if line != () else ()
         self.x = numbers(rng, dtype, shape, length if near else None)[()]
         self.interpreter = Interpreter(length, fp64)
-        self.lines = {at: Known.exact(self.x[(*at, 0) if rows and self.unfolds else at]) for at in np.ndindex(rows)}
+        self.lines = {at: Bounded.exact(self.x[(*at, 0) if rows and self.unfolds else at]) for at in np.ndindex(rows)}
         self.chain = choose_chain(kinds, list(self.lines.values()), self.interpreter, pick)
         self.label = f"{self.chain}, length {length}, {dtype}, rows {rows}, seed {seed}"
 
@@ -136,18 +136,18 @@ class Example:
         """Asserts that both ways to write the chain give what the interpreter does, and the same bits."""
         how = {"context": context, "mode": mode, **more}
         length = {"length": self.length} if self.unfolds else {}
-        result = traced(self.chain, batch=bool(self.rows))(self.x, **how, **length)
-        pipeline = composed(self.chain)
+        result = pipeline_of(self.chain, batch=bool(self.rows))(self.x, **how, **length)
+        pipeline = compose(self.chain)
         alone = not isinstance(pipeline, cm.Pipeline)  # a primitive has no batch=, and tiles of its own for tiles=1
         if not (alone and (self.rows or "tiles" in more)):
             how |= {"batch": True} if self.rows else {}
             again = pipeline(self.x, *length.values(), **how)
-            same_bits(self.stored(result), self.stored(again), self.label)
+            same_bits(self.values_of(result), self.values_of(again), self.label)
             same_bits(self.whole(result, mode), self.whole(again, mode), self.label)
         self.check(self.whole(result, mode))
 
-    def stored(self, result: Any) -> Any:
-        """What was computed: of partials, the prefixes that are stored."""
+    def values_of(self, result: Any) -> Any:
+        """The result; of partials, the stored prefixes."""
         return result.values if self.chain[-1][0] == "partials" else result
 
     def whole(self, result: Any, mode: str) -> Any:
@@ -177,9 +177,9 @@ def test_all_legal_sequences_are_there() -> None:
     assert [len(list(legal(length))) for length in (1, 2, 3, 4)] == [5, 15, 44, 132]
 
 
-@pytest.mark.parametrize("kinds", SHORT, ids=named)
+@pytest.mark.parametrize("kinds", SHORT, ids=name_of)
 def test_short_chains(kinds: tuple[str, ...], context: cm.Context, mode: str, rng: np.random.Generator) -> None:
-    random_example(kinds, FUSED, rng, context).run(context, mode)
+    random_example(kinds, LENGTHS, rng, context).run(context, mode)
     random_example(kinds, DEVICE, rng, context).run(context, mode)
 
 
@@ -187,7 +187,7 @@ def test_short_chains(kinds: tuple[str, ...], context: cm.Context, mode: str, rn
 @given(data=st.data())
 def test_longer_chains(data: st.DataObject, context: cm.Context, mode: str) -> None:
     kinds = data.draw(st.sampled_from(LONG), "kinds")
-    length, dtype = data.draw(st.sampled_from([*FUSED, *DEVICE]), "length"), data.draw(st.sampled_from(DTYPES), "dtype")
+    length, dtype = data.draw(st.sampled_from([*LENGTHS, *DEVICE]), "length"), data.draw(st.sampled_from(DTYPES), "dtype")
     seed = data.draw(st.integers(0, 2**32 - 1), "seed")
     Example(kinds, length, dtype, seed, lambda names: data.draw(st.sampled_from(names)), context.facts.fp64).run(
         context, mode
@@ -199,7 +199,7 @@ def test_longer_chains(data: st.DataObject, context: cm.Context, mode: str) -> N
 def test_batches(data: st.DataObject, context: cm.Context, mode: str) -> None:
     """Rows side by side, or walked by groups: what the interpreter gives row by row."""
     kinds = data.draw(st.sampled_from(WHOLE), "kinds")
-    length, dtype = data.draw(st.sampled_from(FUSED), "length"), data.draw(st.sampled_from(DTYPES), "dtype")
+    length, dtype = data.draw(st.sampled_from(LENGTHS), "length"), data.draw(st.sampled_from(DTYPES), "dtype")
     rows = data.draw(st.sampled_from([(1,), (3,), (37,), (2, 5), (130,)]), "rows")
     seed = data.draw(st.integers(0, 2**32 - 1), "seed")
     Example(kinds, length, dtype, seed, lambda names: data.draw(st.sampled_from(names)), context.facts.fp64, rows).run(
@@ -207,29 +207,29 @@ def test_batches(data: st.DataObject, context: cm.Context, mode: str) -> None:
     )
 
 
-@pytest.mark.parametrize("kinds", ALL[::7], ids=named)
+@pytest.mark.parametrize("kinds", ALL[::7], ids=name_of)
 def test_one_item_alone(kinds: tuple[str, ...], context: cm.Context, rng: np.random.Generator) -> None:
-    random_example(kinds, FUSED, rng, context).run(context, "sequential", tiles=1)
+    random_example(kinds, LENGTHS, rng, context).run(context, "sequential", tiles=1)
 
 
 @pytest.mark.sweep
-@pytest.mark.parametrize("kinds", ALL, ids=named)
+@pytest.mark.parametrize("kinds", ALL, ids=name_of)
 def test_every_chain(kinds: tuple[str, ...], context: cm.Context, mode: str, rng: np.random.Generator) -> None:
-    random_example(kinds, FUSED, rng, context).run(context, mode)
+    random_example(kinds, LENGTHS, rng, context).run(context, mode)
     random_example(kinds, DEVICE, rng, context).run(context, mode)
 
 
 @pytest.mark.sweep
-@pytest.mark.parametrize("kinds", WHOLE, ids=named)
+@pytest.mark.parametrize("kinds", WHOLE, ids=name_of)
 def test_every_batch(kinds: tuple[str, ...], context: cm.Context, mode: str, rng: np.random.Generator) -> None:
-    random_example(kinds, FUSED[:8], rng, context, rows=(37,)).run(context, mode)
-    random_example(kinds, FUSED[8:], rng, context, rows=(2, 3)).run(context, mode)
+    random_example(kinds, LENGTHS[:8], rng, context, rows=(37,)).run(context, mode)
+    random_example(kinds, LENGTHS[8:], rng, context, rows=(2, 3)).run(context, mode)
 
 
 @pytest.mark.sweep
-@pytest.mark.parametrize("kinds", ALL, ids=named)
+@pytest.mark.parametrize("kinds", ALL, ids=name_of)
 def test_every_chain_by_one_item(kinds: tuple[str, ...], context: cm.Context, rng: np.random.Generator) -> None:
-    random_example(kinds, FUSED, rng, context).run(context, "sequential", tiles=1)
+    random_example(kinds, LENGTHS, rng, context).run(context, "sequential", tiles=1)
 
 
 # -------------------------------------------------------------------------------------------------------------- records

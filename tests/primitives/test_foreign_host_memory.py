@@ -45,6 +45,6 @@ def test_host_memory_lives_as_long_as_the_array_over_it(queue: cl.CommandQueue) 
     assert_same(DOUBLE(device_array).to_numpy(), 2 * np.arange(1 << 16, dtype=np.float32))
     device_array.context.wait()
     del device_array
-    cm.array(cl.array.to_device(queue, np.zeros(3, np.float32)))  # lets go of buffers that nobody else holds
+    cm.array(cl.array.to_device(queue, np.zeros(3, np.float32)))  # frees buffers without other references
     gc.collect()
     assert lives() is None

@@ -48,9 +48,9 @@ def test_a_guard_beside_plain_outputs_and_in_place(context: cm.Context, mode: st
     f(out, out=(out, plain), mode=mode, context=context)
     np.testing.assert_array_equal(out, expected)
     np.testing.assert_array_equal(plain, x + 1)
-    strided = np.full(10006, POISON, "f4")[::2]
-    f(x, out=(strided, plain), mode=mode, context=context)
-    np.testing.assert_array_equal(strided, np.where(x > 0, x * 2, np.float32(POISON)))
+    view = np.full(10006, POISON, "f4")[::2]
+    f(x, out=(view, plain), mode=mode, context=context)
+    np.testing.assert_array_equal(view, np.where(x > 0, x * 2, np.float32(POISON)))
     device_array, other = cm.array(x, context), cm.array(plain, context)
     f(device_array, out=(device_array, other), mode=mode)
     np.testing.assert_array_equal(device_array.to_numpy(), expected)
@@ -102,12 +102,12 @@ def test_what_a_guard_needs(context: cm.Context, mode: str) -> None:
     with pytest.raises(cm.DTypeError, match="own"):
         f(x, out=narrow, context=context, mode=mode)
     assert (narrow == POISON).all()
-    nested: list[Callable[[Any], Any]] = [
+    functions: list[Callable[[Any], Any]] = [
         lambda x: cm.guard(x > 1, x) + 1,
         lambda x: cm.Reduce("sum")(cm.guard(x > 1, x)),
         lambda x: cm.guard(x > 1, cm.guard(x > 2, x)),
     ]
-    for function in nested:
+    for function in functions:
         with pytest.raises(cm.FormulaError, match="outputs only"):
             cm.fuse(function)(x, out=np.zeros(5), context=context, mode=mode)
     with pytest.raises(cm.FormulaError, match="outputs only"):

@@ -1,4 +1,4 @@
-"""How a map is written: expressions, chains, constants, many arguments; and what it says of itself."""
+"""Ways to write a map: expressions, chains, constants, many arguments; and its explanation."""
 
 from __future__ import annotations
 
@@ -42,8 +42,8 @@ def test_expressions_know_functions_the_index_and_fields(context: cm.Context, mo
 def test_an_expression_is_the_lambda_it_spells(context: cm.Context, mode: str, rng: np.random.Generator) -> None:
     x, y = rng.uniform(0.5, 2, (2, 1025)).astype(np.float32)
     text = cm.Map("(x ** 2 + y) / maximum(abs(x - y), 0.125)")
-    traced = cm.Map(lambda x, y: (x**2 + y) / cm.math.maximum(abs(x - y), 0.125))
-    assert_same(text(x, y, context=context, mode=mode), traced(x, y, context=context, mode=mode))
+    by_function = cm.Map(lambda x, y: (x**2 + y) / cm.math.maximum(abs(x - y), 0.125))
+    assert_same(text(x, y, context=context, mode=mode), by_function(x, y, context=context, mode=mode))
 
 
 def test_chains_of_maps_are_one_map(context: cm.Context, mode: str, rng: np.random.Generator) -> None:

@@ -16,10 +16,10 @@ SPLIT = cm.Map(lambda x: (x > 0, abs(x), x * cm.index))
 def test_several_outputs(context: cm.Context, mode: str, rng: np.random.Generator) -> None:
     for length in SIZES:
         x = rng.standard_normal(length).astype(np.float32)
-        positive, magnitude, weighted = SPLIT(x, context=context, mode=mode)
+        positive, magnitude, product = SPLIT(x, context=context, mode=mode)
         assert_same(positive, x > 0)
         assert_same(magnitude, np.abs(x))
-        assert_same(weighted, x.astype(np.float64) * np.arange(length))
+        assert_same(product, x.astype(np.float64) * np.arange(length))
         device_array = SPLIT(cm.array(x, context), mode=mode)
         assert [type(h) for h in device_array] == [cm.DeviceArray] * 3
         assert_same(device_array[1].to_numpy(), np.abs(x))
@@ -48,9 +48,9 @@ def test_a_dict_is_one_structured_output(context: cm.Context, mode: str, rng: np
         assert_same(result["r"], x * x + y * y)
         assert_same(result["left"], x < 0)
         assert_same(result["n"], np.arange(length).astype(np.int16))
-        packed = np.zeros(length, [("r", "f8"), ("left", "?"), ("n", "i2")])
-        assert polar(x, y, context=context, mode=mode, out=packed) is packed
-        assert_same(packed, result)
+        expected = np.zeros(length, [("r", "f8"), ("left", "?"), ("n", "i2")])
+        assert polar(x, y, context=context, mode=mode, out=expected) is expected
+        assert_same(expected, result)
 
 
 FIELDS = {"packed": False, "aligned": True}
@@ -59,11 +59,11 @@ FIELDS = {"packed": False, "aligned": True}
 @pytest.mark.parametrize("align", FIELDS.values(), ids=FIELDS)
 def test_records_come_in_by_field(align: bool, context: cm.Context, mode: str, rng: np.random.Generator) -> None:
     dtype = np.dtype([("flag", "?"), ("x", "f8"), ("n", "i2"), ("z", "c8"), ("b", "u1")], align=align)
-    scaled = cm.Map(lambda r: {"b": r["b"], "x": cm.where(r["flag"], r["x"], -r["x"]) + r["n"], "z": r["z"] + r["z"]})
+    primitive = cm.Map(lambda r: {"b": r["b"], "x": cm.where(r["flag"], r["x"], -r["x"]) + r["n"], "z": r["z"] + r["z"]})
     for length in (1, 17, 257, PRIME):
         r = values(rng, dtype, length)
         for records in (r, cm.array(r, context)):
-            result = np.asarray(scaled(records, context=context, mode=mode))
+            result = np.asarray(primitive(records, context=context, mode=mode))
             assert_same(result["b"], r["b"])
             assert_same(result["x"], np.where(r["flag"], r["x"], -r["x"]) + r["n"])
             assert_same(result["z"], r["z"] + r["z"])
@@ -81,11 +81,11 @@ def test_unusual_records(context: cm.Context, mode: str) -> None:
     total = cm.Map(lambda r: r["a"] + r["b"])
     rows = np.rec.array([(1, 2.5), (3, 4.5)], dtype=[("a", "i4"), ("b", "f8")])
     assert_same(total(rows, context=context, mode=mode), np.array([3.5, 7.5]))
-    titled = np.ones(3, np.dtype([(("first", "a"), "i4"), ("b", "i4")]))
-    assert_same(total(titled, context=context, mode=mode), np.full(3, 2, np.int32))
-    shared = np.zeros(3, np.dtype({"names": ["a", "b"], "formats": ["i4", "i2"], "offsets": [0, 0]}))
-    shared["a"] = 70_000
-    assert_same(total(shared, context=context, mode=mode), shared["a"] + shared["b"])
+    with_titles = np.ones(3, np.dtype([(("first", "a"), "i4"), ("b", "i4")]))
+    assert_same(total(with_titles, context=context, mode=mode), np.full(3, 2, np.int32))
+    records = np.zeros(3, np.dtype({"names": ["a", "b"], "formats": ["i4", "i2"], "offsets": [0, 0]}))
+    records["a"] = 70_000
+    assert_same(total(records, context=context, mode=mode), records["a"] + records["b"])
     wide = np.zeros(17, np.dtype({"names": ["a", "b"], "formats": ["u1", "u1"], "offsets": [0, 63], "itemsize": 64}))
     wide["b"] = np.arange(17)
     assert_same(total(wide, context=context, mode=mode), np.arange(17, dtype=np.uint8))

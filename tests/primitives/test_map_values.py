@@ -116,8 +116,8 @@ def test_shapes_broadcast(shapes: Any, context: cm.Context, mode: str, rng: np.r
     assert isinstance(device_array, cm.DeviceArray)
     assert device_array.shape == expected.shape
     assert_same(device_array.to_numpy(), expected)
-    mixed = ADD(x, cm.array(y, context), mode=mode)
-    assert_same(mixed.to_numpy(), expected)
+    total = ADD(x, cm.array(y, context), mode=mode)
+    assert_same(total.to_numpy(), expected)
 
 
 def test_broadcasting_with_nothing_gives_nothing(context: cm.Context, mode: str) -> None:

@@ -1,4 +1,4 @@
-"""Users' operators: records, order, identities, OpenCL C, and what is refused; against plain Python loops."""
+"""Users' operators: records, order, identities, OpenCL C, and errors; against plain Python loops."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ class Case:
         x = values(rng, dtype, length)
         if "seen" in dtype.names:
             x["seen"] = rng.random(length) < 0.1
-            x[~x["seen"]] = np.zeros((), dtype)  # what was not seen is the identity, whole
+            x[~x["seen"]] = np.zeros((), dtype)  # an element not seen is the identity in all fields
         return x
 
     def prefixes(self, x: np.ndarray) -> np.ndarray:
@@ -102,9 +102,9 @@ def test_reduce_keeps_the_order(case: Case, context: cm.Context, mode: str, rng:
         x = case.random(rng, length)
         expected = case.prefixes(x)[-1]
         assert_same(cm.Reduce(case.op)(x, context=context, mode=mode), expected, length)
-    aligned = case.random(rng, 1025, align=True)
-    device_array = cm.Reduce(case.op)(cm.array(aligned, context), mode=mode)
-    assert_same(device_array.to_numpy(), case.prefixes(aligned)[-1])
+    records = case.random(rng, 1025, align=True)
+    device_array = cm.Reduce(case.op)(cm.array(records, context), mode=mode)
+    assert_same(device_array.to_numpy(), case.prefixes(records)[-1])
 
 
 def test_the_last_level_keeps_the_order_on_the_host_too(
@@ -234,9 +234,9 @@ def test_a_fused_map_makes_the_records(context: cm.Context, mode: str, rng: np.r
         result = moments(x, context=context, mode=mode)
         assert result["n"] == length
         exact = x.astype(np.longdouble)
-        allowed = length * float(np.finfo(dtype).eps) * 16
-        assert_near(result["sum"] / length, exact.mean(), allowed, length)
-        assert_near(result["m2"] / length, exact.var(), allowed, length)
+        limit = length * float(np.finfo(dtype).eps) * 16
+        assert_near(result["sum"] / length, exact.mean(), limit, length)
+        assert_near(result["m2"] / length, exact.var(), limit, length)
 
 
 # ------------------------------------------------------------------------------------------------------------ OpenCL C
@@ -271,7 +271,7 @@ def test_opencl_c_must_use_both_values(text: str) -> None:
         cm.c_source(text)
 
 
-def test_opencl_c_that_does_not_compile_tells_where(context: cm.Context) -> None:
+def test_errors_of_opencl_c_show_the_line(context: cm.Context) -> None:
     op = cm.Operator(cm.c_source("no_such_function(a, b)"), 0)
     with pytest.raises(cm.BuildError, match="no_such_function"):
         cm.Reduce(op)(np.ones(5, np.float32), context=context)
@@ -337,7 +337,7 @@ def test_an_exception_in_combine_is_the_users_own(context: cm.Context) -> None:
 # ----------------------------------------------------------------------------------------------------------------- laws
 OFFSETS, PLACES, ONES = np.array([0, 2, 6]), np.zeros(6, np.int32), np.ones(6, np.float32)
 POINTS = np.ones((6, 2), np.float32)
-PAIRED = ["x = Vi(2)", "y = Vj(2)"]
+ALIASES = ["x = Vi(2)", "y = Vj(2)"]
 USES: dict[str, Callable[..., Any]] = {
     "reduce": lambda op, **k: cm.Reduce(op)(ONES, **k),
     "scan": lambda op, **k: cm.Scan(op)(ONES, **k),
@@ -350,7 +350,7 @@ USES: dict[str, Callable[..., Any]] = {
     "segments": lambda op, **k: cm.segmented_reduce(ONES, OFFSETS, op, **k),
     "keys": lambda op, **k: cm.reduce_by_key(PLACES, ONES, op, **k),
     "matrix": lambda op, **k: cm.spmv((OFFSETS, PLACES, ONES), ONES, add=op, **k),
-    "genred": lambda op, **k: cm.Genred("x - y", PAIRED, op, axis=1)(POINTS, POINTS, **k),
+    "genred": lambda op, **k: cm.Genred("x - y", ALIASES, op, axis=1)(POINTS, POINTS, **k),
     "lazy": lambda op, **k: (cm.Vi(POINTS) - cm.Vj(POINTS)).reduce(op, axis=1, **k),
 }
 
@@ -361,10 +361,10 @@ def test_operators_that_break_a_law_are_refused_before_anything_runs(
 ) -> None:
     """With this identity a sum was 3,355 sequentially and 16,055 in parallel."""
 
-    def launched(*_: Any, **__: Any) -> None:
+    def refuse(*_: Any, **__: Any) -> None:
         raise AssertionError("something was launched")
 
-    monkeypatch.setattr(type(context.queue), "launch", launched)
+    monkeypatch.setattr(type(context.queue), "launch", refuse)
     with pytest.raises(cm.FormulaError, match=r"100\.0 is not its identity, combine\(identity, identity\) is 200\.0"):
         USES[use](cm.Operator(lambda a, b: a + b, 100.0), context=context)
     with pytest.raises(cm.FormulaError, match=r"is not associative: .*; check=False leaves this check out"):

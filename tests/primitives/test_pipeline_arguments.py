@@ -96,8 +96,8 @@ def test_out_may_be_an_input(length: int, context: cm.Context, mode: str, rng: n
             assert pipeline(device_array, y, out=device_array, **how) is device_array
             assert_same(device_array.to_numpy(), expected)
             long = np.concatenate([x.reshape(-1), [0]])
-            shifted = long[1:].reshape(shape)  # shares memory, one element on
-            assert_same(pipeline(long[:-1].reshape(shape), y, out=shifted, context=context, **how), expected)
+            overlap = long[1:].reshape(shape)  # shares memory, one element on
+            assert_same(pipeline(long[:-1].reshape(shape), y, out=overlap, context=context, **how), expected)
 
 
 def test_out_stays_untouched_after_an_error(context: cm.Context, mode: str) -> None:
@@ -131,17 +131,17 @@ def test_the_length_of_a_line_without_arrays(context: cm.Context, mode: str) -> 
     how: Any = {"context": context, "mode": mode}
     squares = cm.Map(lambda: cm.index * cm.index) >> cm.Reduce("sum")
     assert_same(squares(length=300, **how), (np.arange(300) ** 2).sum())
-    scaled = cm.fuse(lambda k: cm.Scan("sum")(cm.index * k))
-    assert_same(scaled(np.int64(3), length=300, **how), np.cumsum(np.arange(300) * 3))
+    multiples = cm.fuse(lambda k: cm.Scan("sum")(cm.index * k))
+    assert_same(multiples(np.int64(3), length=300, **how), np.cumsum(np.arange(300) * 3))
     assert_same(
-        scaled(np.array([[2], [5]]), length=40, batch=True, **how),
+        multiples(np.array([[2], [5]]), length=40, batch=True, **how),
         np.cumsum(np.arange(40) * np.array([[2], [5]]), axis=-1),
     )
     for wrong in (-1, 2.0, True, "5"):
         with pytest.raises(cm.ShapeError, match="whole number"):
             squares(length=wrong, **how)
     with pytest.raises(cm.ShapeError, match="do not broadcast"):
-        scaled(np.arange(4), length=5, **how)
+        multiples(np.arange(4), length=5, **how)
     with pytest.raises(cm.ModeError, match=r"step 1, Unfold.* given the length 4, and length=5"):
         (cm.Unfold("sum") >> cm.Reduce("sum"))(2, 4, length=5, **how)
 

@@ -60,7 +60,7 @@ def test_empty_lines(context: cm.Context, mode: str) -> None:
     assert isinstance(device_array, cm.DeviceArray) and not bool(device_array)
 
 
-CENTRED = cm.fuse(lambda x, weight, shift: (x - cm.Reduce("sum")(x * weight)) * weight + shift)
+FROM_MEAN = cm.fuse(lambda x, weight, shift: (x - cm.Reduce("sum")(x * weight)) * weight + shift)
 
 
 @pytest.mark.parametrize(("rows", "length"), [(1, 3), (5, 64), (70, 65), (70, 1), (5, 300)])
@@ -86,10 +86,10 @@ def test_what_a_batch_broadcasts(
     ]
     for weight in givens:
         shift: Any = [*givens, 2][int(rng.integers(len(givens) + 1))]
-        result = CENTRED(x, weight, shift, context=context, mode=mode, batch=True)
+        result = FROM_MEAN(x, weight, shift, context=context, mode=mode, batch=True)
         expected = (x - (x * weight).sum(-1, keepdims=True)) * weight + shift
         assert_same(result, expected, (np.shape(weight), np.shape(shift)))
-    device_array = CENTRED(cm.array(x, context), cm.array(givens[3], context), givens[1], mode=mode, batch=True)
+    device_array = FROM_MEAN(cm.array(x, context), cm.array(givens[3], context), givens[1], mode=mode, batch=True)
     assert isinstance(device_array, cm.DeviceArray)
     assert_same(device_array.to_numpy(), (x - (x * givens[3]).sum(-1, keepdims=True)) * givens[3] + givens[1])
 
@@ -99,10 +99,10 @@ def test_one_line_of_broadcast_arrays(length: int, context: cm.Context, mode: st
     """Without batch all elements are one line, in C order of the broadcast shape; views are read where they lie."""
     x, column, number = rng.integers(-9, 9, (3, length)), rng.integers(-9, 9, (3, 1)), 2
     expected = (x - (x * column).sum()) * column + number
-    assert_same(CENTRED(x, column, number, context=context, mode=mode), expected)
-    assert_same(CENTRED(x[:, ::-1], column, number, context=context, mode=mode), expected[:, ::-1])
+    assert_same(FROM_MEAN(x, column, number, context=context, mode=mode), expected)
+    assert_same(FROM_MEAN(x[:, ::-1], column, number, context=context, mode=mode), expected[:, ::-1])
     wide = np.repeat(x, 2, axis=1)[:, ::2]
-    assert_same(CENTRED(wide, np.broadcast_to(column, x.shape), np.int64(2), context=context, mode=mode), expected)
+    assert_same(FROM_MEAN(wide, np.broadcast_to(column, x.shape), np.int64(2), context=context, mode=mode), expected)
     total = (cm.Map(lambda a, b: a * b) >> cm.Reduce("sum"))(column, x[0], context=context, mode=mode)
     assert_same(total, (column * x[0]).sum())
     with pytest.raises(cm.ShapeError, match=r"Scan\('sum'\) runs over one dimension.* batch=True .*reshape"):
@@ -113,17 +113,17 @@ def test_one_line_of_broadcast_arrays(length: int, context: cm.Context, mode: st
 def test_rows_go_through_local_memory_and_back(
     context: cm.Context, mode: str, rng: np.random.Generator, length: int
 ) -> None:
-    """Whole groups of rows, and a last one in part; arrays of every kind beside those that are copied."""
+    """Full groups of rows, and a last one that is not full; arrays of every kind beside those that are copied."""
 
     @cm.fuse(batch=True)
-    def mixed(x: Any, whole: Any, line: Any, scale: Any) -> Any:
+    def mix(x: Any, whole: Any, line: Any, scale: Any) -> Any:
         top = cm.Reduce("maximum")(x)
         return x + whole * line, top * scale, cm.Scan("sum")(whole), x > top - 1
 
     for rows in (2, 127, 128, 129, 1000):
         x, whole = rng.normal(size=(rows, length)).astype("f4"), rng.integers(-9, 9, (rows, length)).astype("i2")
         line, scale = rng.normal(size=length).astype("f4"), rng.normal(size=(rows, 1)).astype("f4")
-        result = mixed(x, whole, line, scale, mode=mode, context=context)
+        result = mix(x, whole, line, scale, mode=mode, context=context)
         top = x.max(-1)
         expected = (x + whole * line, top * scale[:, 0], np.cumsum(whole, -1), x > (top - 1)[:, None])
         for one, other in zip(result, expected, strict=True):

@@ -1,4 +1,4 @@
-"""What pipelines refuse, and that they name the step and what it misses."""
+"""Errors of pipelines: each names the step and what it needs."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ pytestmark = pytest.mark.drawn
 
 # ------------------------------------------------------------------------------------------------------- inside a fuse
 @pytest.mark.parametrize(
-    ("step", "named"),
+    ("step", "name"),
     [
         (lambda x: cm.Reduce("sum")(x, mode="parallel"), "mode"),
         (lambda x: cm.Reduce("sum")(x, accumulate="fast"), "accumulate"),
@@ -30,9 +30,9 @@ pytestmark = pytest.mark.drawn
         (lambda x: (cm.Map("x") >> cm.Scan("sum"))(x, length=3, accumulate="fast"), "length, accumulate"),
     ],
 )
-def test_a_step_of_a_fused_function_takes_no_keywords(step: Any, named: str, context: cm.Context) -> None:
-    """They belong to the call of the whole; a step that ignored them would promise what it does not do."""
-    with pytest.raises(cm.FormulaError, match=rf"step of a fused function and takes no {named};"):
+def test_a_step_of_a_fused_function_takes_no_keywords(step: Any, name: str, context: cm.Context) -> None:
+    """They belong to the call of the pipeline. A step would ignore them, so it refuses them."""
+    with pytest.raises(cm.FormulaError, match=rf"step of a fused function and takes no {name};"):
         cm.fuse(step)(np.ones(5, np.float32), context=context)
 
 

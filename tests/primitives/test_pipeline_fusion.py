@@ -1,4 +1,4 @@
-"""Pipelines and fused functions: what is made once, what they give, and what they say of themselves."""
+"""Pipelines and fused functions: what they share, their results, and their explanations."""
 
 from __future__ import annotations
 
@@ -31,16 +31,16 @@ def test_int32_wraps_before_it_is_summed(context: cm.Context, mode: str, rng: np
     for length in (50, 5003):
         x = rng.integers(-(2**31), 2**31, length).astype(np.int32)
         for f in (lambda v: v * v, lambda v: (v + v) * v - v, lambda v: -v, lambda v: abs(v * 3)):
-            wrapped = f(x).astype(np.int64)
-            assert_same((cm.Map(f) >> cm.Reduce("sum"))(x, context=context, mode=mode), wrapped.sum(), length)
-            assert_same((cm.Map(f) >> cm.Scan("sum"))(x, context=context, mode=mode), wrapped.cumsum(), length)
+            squares = f(x).astype(np.int64)
+            assert_same((cm.Map(f) >> cm.Reduce("sum"))(x, context=context, mode=mode), squares.sum(), length)
+            assert_same((cm.Map(f) >> cm.Scan("sum"))(x, context=context, mode=mode), squares.cumsum(), length)
         powers = np.multiply.accumulate(np.full(length, 3, np.int32), dtype=np.int32).astype(np.int64)
         total = (cm.Unfold(times) >> cm.Reduce("sum"))(np.int32(3), length, context=context, mode=mode)
         assert_same(total, powers.sum(), length)
 
 
 def test_a_map_behind_a_map(context: cm.Context, mode: str) -> None:
-    """Two maps are one, and still get what the first one gives: here a record with its own words for what it lacks."""
+    """Two maps become one, and the second still gets the first one's result: here a record, with its own errors."""
     x = np.arange(5)
     fields = cm.Map(lambda v: {"a": v, "b": v * 2})
     assert_same((fields >> cm.Map(lambda r: r["a"] + r["b"]))(x, context=context, mode=mode), x * 3)
@@ -72,8 +72,8 @@ def test_an_unfold_of_numbers_is_a_step_too(context: cm.Context, mode: str) -> N
 def standardise(x: Any) -> Any:
     """(x − mean) / deviation, by two passes."""
     n = cm.Reduce("sum")(x * 0 + 1)
-    centred = x - cm.Reduce("sum")(x) / n
-    return centred / cm.math.sqrt(cm.Reduce("sum")(centred * centred) / n)
+    from_mean = x - cm.Reduce("sum")(x) / n
+    return from_mean / cm.math.sqrt(cm.Reduce("sum")(from_mean * from_mean) / n)
 
 
 LENGTHS = (1, 2, 64, 65, 4000, 20_001)
@@ -111,21 +111,21 @@ def test_functions_that_are_written_this_way(
     assert_near(softmax(a, **how), terms / terms.sum(), 16 * unit("f4") * terms / terms.sum() + 1e-44, length)
     if length > 1:
         scale = wide.std()
-        allowed = 16 * unit("f4") * (np.abs(wide) + np.abs(wide).mean() + np.abs(wide - wide.mean())) / scale
-        assert_near(standardise(a, **how), (wide - wide.mean()) / scale, allowed, length)
-    chained = (
+        limit = 16 * unit("f4") * (np.abs(wide) + np.abs(wide).mean() + np.abs(wide - wide.mean())) / scale
+        assert_near(standardise(a, **how), (wide - wide.mean()) / scale, limit, length)
+    chain = (
         cm.Map(lambda x: x)
         >> cm.Reduce("maximum")
         >> cm.Map(lambda top, x: cm.math.exp(x - top))
         >> cm.Reduce("sum")
         >> cm.Map(lambda s, e: e / s)
     )
-    assert np.array_equal(chained(a, **how), softmax(a, **how))
+    assert np.array_equal(chain(a, **how), softmax(a, **how))
 
 
 def test_several_outputs_scalars_beside_vectors(context: cm.Context, mode: str, rng: np.random.Generator) -> None:
     @cm.fuse
-    def described(x: Any, k: Any) -> Any:
+    def describe(x: Any, k: Any) -> Any:
         total = cm.Reduce("sum")(x)
         return (
             total,
@@ -138,7 +138,7 @@ def test_several_outputs_scalars_beside_vectors(context: cm.Context, mode: str, 
 
     for length in LENGTHS:
         x = rng.integers(-99, 99, length)
-        result = described(x, 3, context=context, mode=mode)
+        result = describe(x, 3, context=context, mode=mode)
         record = np.array((x.min(), 2 * x.sum()), [("low", "i8"), ("twice", "i8")])
         for one, expected in zip(
             result, (x.sum(), x - x.sum(), np.cumsum(x * 3), np.argmax(x), record, np.int32(4)), strict=True
@@ -147,7 +147,7 @@ def test_several_outputs_scalars_beside_vectors(context: cm.Context, mode: str, 
                 assert int(one) == 4 and np.shape(one) == ()
             else:
                 assert_same(one, expected, length)
-        many = described(np.stack([x, x[::-1]]), 3, context=context, mode=mode, batch=True)
+        many = describe(np.stack([x, x[::-1]]), 3, context=context, mode=mode, batch=True)
         assert [np.shape(each) for each in many] == [(2,), (2, length), (2, length), (2,), (2,), (2,)]
         assert_same(many[2], np.cumsum(np.stack([x, x[::-1]]) * 3, axis=-1), length)
 
@@ -174,7 +174,7 @@ def test_fuse_is_a_decorator_that_keeps_the_name() -> None:
 
 
 # ------------------------------------------------------------------------------------------------------------- explain
-def test_explain_tells_mode_scope_stages_jobs_and_bytes(context: cm.Context) -> None:
+def test_explain_shows_mode_scope_stages_jobs_and_bytes(context: cm.Context) -> None:
     def explanation(shape: Any, mode: str, **more: Any) -> list[str]:
         return softmax.explain(np.ones(shape, np.float32), context=context, mode=mode, **more).split("\n")
 
@@ -217,6 +217,6 @@ def test_explain_launches_nothing(context: cm.Context, monkeypatch: pytest.Monke
 
 def test_numbers_between_maps_stay_weak(context: cm.Context) -> None:
     x = np.ones(4, np.float32)
-    doubled = cm.Map(lambda x: (x, 2)) >> cm.Map(lambda x, two: x * two)
-    for pipeline in (doubled, cm.Scan("sum") >> doubled, doubled >> cm.Scan("sum")):
+    twice = cm.Map(lambda x: (x, 2)) >> cm.Map(lambda x, two: x * two)
+    for pipeline in (twice, cm.Scan("sum") >> twice, twice >> cm.Scan("sum")):
         assert pipeline(x, context=context).dtype == np.float32

@@ -1,4 +1,4 @@
-"""Reduce of what maps give: products, masks, chains, the index and the nearest place, in one launch."""
+"""Reductions of maps: products, masks, chains, the index and the nearest place, in one launch."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ pytestmark = pytest.mark.drawn
 DOT = cm.Map(lambda b, c: b * c) >> cm.Reduce("sum")
 COUNT = cm.Map(lambda x, low: x > low) >> cm.Reduce("sum")
 CHAIN = cm.Map(lambda x, y: (x + y, x - y)) >> cm.Map(lambda s, d: s * d) >> cm.Reduce("maximum")
-WEIGHTED = cm.Map(lambda x: x * cm.index) >> cm.Reduce("sum")
+TIMES_INDEX = cm.Map(lambda x: x * cm.index) >> cm.Reduce("sum")
 SQUARES = cm.Map("index * index") >> cm.Reduce("sum")
 NEAREST = cm.Map(lambda x, at: abs(x - at)) >> cm.Reduce("argmin")
 
@@ -28,8 +28,8 @@ def test_dot_products(context: cm.Context, mode: str, rng: np.random.Generator) 
                 continue
             terms = b.astype(np.longdouble) * c
             magnitude = float(np.abs(terms).sum())
-            allowed = tolerance(dtype, 0, magnitude, length + 1, fp64=context.facts.fp64) + unit(dtype) * 2 * magnitude
-            assert_near(result, terms.sum(), allowed, length)
+            limit = tolerance(dtype, 0, magnitude, length + 1, fp64=context.facts.fp64) + unit(dtype) * 2 * magnitude
+            assert_near(result, terms.sum(), limit, length)
 
 
 def test_a_product_of_two_float32_is_not_rounded_before_it_is_summed(context: cm.Context, mode: str) -> None:
@@ -62,10 +62,10 @@ def test_chains_of_maps_reduce_in_one_launch(context: cm.Context, mode: str, rng
 def test_the_index_inside_a_fused_reduce(context: cm.Context, mode: str, rng: np.random.Generator) -> None:
     for length in SIZES:
         x = rng.integers(-1000, 1000, length).astype(np.int16)
-        assert_same(WEIGHTED(x, context=context, mode=mode), (x * np.arange(length)).sum(), length)
+        assert_same(TIMES_INDEX(x, context=context, mode=mode), (x * np.arange(length)).sum(), length)
         assert_same(SQUARES(length=length, context=context, mode=mode), np.int64(sum(i * i for i in range(length))), length)
     x = rng.integers(-1000, 1000, (31, 33)).astype(np.int16)
-    assert_same(WEIGHTED(x, context=context, mode=mode), (x.reshape(-1) * np.arange(x.size)).sum(), "the index counts in C order")
+    assert_same(TIMES_INDEX(x, context=context, mode=mode), (x.reshape(-1) * np.arange(x.size)).sum(), "the index counts in C order")
 
 
 def test_argmin_of_a_fused_map(context: cm.Context, mode: str, rng: np.random.Generator) -> None:

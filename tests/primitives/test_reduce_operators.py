@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from support.named_reduce import COMBINATIONS, named
+from support.named_reduce import COMBINATIONS, reduce_by_name
 from support.oracles import (
     OPERATORS,
     PLAIN,
@@ -37,7 +37,7 @@ def test_operators_agree_with_numpy_at_every_size(
 ) -> None:
     for length in SIZES:
         x = factors(rng, dtype, length) if name == "product" else values(rng, dtype, length)
-        check_reduced(name, x, named(name, x, context, mode), fp64=context.facts.fp64)
+        check_reduced(name, x, reduce_by_name(name, x, context, mode), fp64=context.facts.fp64)
 
 
 @pytest.mark.parametrize(("name", "dtype"), [("sum", "f4"), ("argmin", "i4"), ("logsumexp", "f8")])
@@ -46,10 +46,10 @@ def test_device_arrays_give_device_arrays_with_the_same_bits(
 ) -> None:
     for length in (1, 257, PRIME):
         x = values(rng, dtype, length)
-        device_array = named(name, cm.array(x, context), context, mode)
+        device_array = reduce_by_name(name, cm.array(x, context), context, mode)
         assert isinstance(device_array, cm.DeviceArray)
         assert device_array.shape == ()
-        assert_same(device_array.to_numpy(), named(name, x, context, mode))
+        assert_same(device_array.to_numpy(), reduce_by_name(name, x, context, mode))
 
 
 # --------------------------------------------------------------------------------------------------------- empty input
@@ -77,44 +77,44 @@ def test_an_empty_input_gives_the_identity(dtype: np.dtype, context: cm.Context)
 def test_an_empty_input_has_no_place(name: str, context: cm.Context, mode: str) -> None:
     out = np.array(7, np.int64)
     with pytest.raises(cm.ShapeError, match=f"{name} of an empty input"):
-        named(name, np.zeros(0, np.float32), context, mode, out=out)
+        reduce_by_name(name, np.zeros(0, np.float32), context, mode, out=out)
     assert out == 7
 
 
 def test_all_axes_are_reduced_in_c_order(context: cm.Context, mode: str, rng: np.random.Generator) -> None:
     x = rng.permutation(7 * 5 * 13).reshape(7, 5, 13).astype(np.int32)
-    fortran, turned = np.asfortranarray(x), x.transpose(2, 0, 1)
-    for layout in (x, fortran, turned, x[::-1, :, ::2]):
-        assert_same(named("argmin", layout, context, mode), np.int64(np.argmin(layout)))
-    assert_same(named("argmin", np.int32(5), context, mode), np.int64(0), "0-d")
-    assert_same(named("sum", np.float32(5), context, mode), np.float32(5), "0-d")
+    fortran, transpose = np.asfortranarray(x), x.transpose(2, 0, 1)
+    for layout in (x, fortran, transpose, x[::-1, :, ::2]):
+        assert_same(reduce_by_name("argmin", layout, context, mode), np.int64(np.argmin(layout)))
+    assert_same(reduce_by_name("argmin", np.int32(5), context, mode), np.int64(0), "0-d")
+    assert_same(reduce_by_name("sum", np.float32(5), context, mode), np.float32(5), "0-d")
 
 
 # ------------------------------------------------------------------------------------------------------------ integers
 def test_integers_wrap_as_in_numpy(context: cm.Context, mode: str, rng: np.random.Generator) -> None:
     for length in (2, 65, PRIME):
         large = np.full(length, 2**64 - 3, np.uint64)
-        assert_same(named("sum", large, context, mode), large.sum())
+        assert_same(reduce_by_name("sum", large, context, mode), large.sum())
         x = values(rng, np.int32, length) | 1
-        assert_same(named("product", x, context, mode), np.prod(x, dtype=np.int64))
+        assert_same(reduce_by_name("product", x, context, mode), np.prod(x, dtype=np.int64))
         bytes_ = np.full(length, -128, np.int8)
-        assert_same(named("sum", bytes_, context, mode), np.int64(-128 * length))
-        assert_same(named("sum", np.ones(length, bool), context, mode), np.int64(length))
+        assert_same(reduce_by_name("sum", bytes_, context, mode), np.int64(-128 * length))
+        assert_same(reduce_by_name("sum", np.ones(length, bool), context, mode), np.int64(length))
 
 
 def test_truth_looks_at_every_bit(context: cm.Context, mode: str) -> None:
     for value in (256, 1 << 16, 1 << 31, -(1 << 31)):
         x = np.zeros(70, np.int64)
         x[67] = value
-        assert named("any", x.astype(np.int32), context, mode), value
+        assert reduce_by_name("any", x.astype(np.int32), context, mode), value
     for value, true in ((np.float32(1e-45), True), (np.float32(np.nan), True), (np.float32(0.25), True), (np.float32(-0.0), False)):
         x = np.zeros(70, np.float32)
         x[3] = value
-        assert bool(named("any", x, context, mode)) is true, value
+        assert bool(reduce_by_name("any", x, context, mode)) is true, value
     for value, true in ((1j, True), (1 + 0j, True), (np.nan, True), (-0.0 - 0j, False)):
         x = np.ones(70, np.complex64)
         x[69] = value
-        assert bool(named("all", x, context, mode)) is true, value
+        assert bool(reduce_by_name("all", x, context, mode)) is true, value
 
 
 # ------------------------------------------------------------------------------------------- accumulators, where it ends
@@ -122,11 +122,11 @@ def test_truth_looks_at_every_bit(context: cm.Context, mode: str) -> None:
 def test_accumulators(dtype: str, accumulate: str, context: cm.Context, mode: str, rng: np.random.Generator) -> None:
     if accumulate == "double" and not context.facts.fp64:
         with pytest.raises(cm.DTypeError, match="compensated"):
-            named("sum", np.ones(3, dtype), context, mode, accumulate=accumulate)
+            reduce_by_name("sum", np.ones(3, dtype), context, mode, accumulate=accumulate)
         return
     for length in SIZES:
         x = values(rng, dtype, length)
-        check_reduced("sum", x, named("sum", x, context, mode, accumulate=accumulate), accumulate, context.facts.fp64)
+        check_reduced("sum", x, reduce_by_name("sum", x, context, mode, accumulate=accumulate), accumulate, context.facts.fp64)
 
 
 def test_cancellation_leaves_the_remainder(context: cm.Context, mode: str, rng: np.random.Generator) -> None:
@@ -136,9 +136,9 @@ def test_cancellation_leaves_the_remainder(context: cm.Context, mode: str, rng: 
     rng.shuffle(x)
     total, magnitude = exact_sum(x)
     for accumulate in ("auto", "double") if context.facts.fp64 else ("auto",):
-        result = named("sum", x, context, mode, accumulate=accumulate)
+        result = reduce_by_name("sum", x, context, mode, accumulate=accumulate)
         assert_near(result, total, tolerance(np.float32, total, magnitude, x.size, fp64=context.facts.fp64))
-    result = named("sum", x, context, mode, accumulate="compensated")
+    result = reduce_by_name("sum", x, context, mode, accumulate="compensated")
     assert_near(result, total, 6e-8 * (abs(total) + magnitude))
 
 
@@ -147,7 +147,7 @@ def test_equal_terms_keep_the_promise(context: cm.Context, mode: str) -> None:
     x = np.full(10_000_019, 0.1, np.float32)
     total = float(np.float32(0.1)) * x.size
     for accumulate in ("auto", "compensated"):
-        assert_near(named("sum", x, context, mode, accumulate=accumulate), total, 6e-8 * 2 * total, accumulate)
+        assert_near(reduce_by_name("sum", x, context, mode, accumulate=accumulate), total, 6e-8 * 2 * total, accumulate)
 
 
 def test_finish_on_host_and_device_agree(context: cm.Context, mode: str, rng: np.random.Generator) -> None:
@@ -155,11 +155,11 @@ def test_finish_on_host_and_device_agree(context: cm.Context, mode: str, rng: np
         for length in (1, 1025, PRIME):
             x = values(rng, dtype, length)
             for finish in ("host", "device"):
-                check_reduced(name, x, named(name, x, context, mode, finish=finish), fp64=context.facts.fp64, case=finish)
-                out = np.zeros((), named(name, x, context, mode).dtype)
-                assert named(name, x, context, mode, finish=finish, out=out) is out
+                check_reduced(name, x, reduce_by_name(name, x, context, mode, finish=finish), fp64=context.facts.fp64, case=finish)
+                out = np.zeros((), reduce_by_name(name, x, context, mode).dtype)
+                assert reduce_by_name(name, x, context, mode, finish=finish, out=out) is out
                 check_reduced(name, x, out, fp64=context.facts.fp64, case=finish)
-                device_array = named(name, cm.array(x, context), context, mode, finish=finish)
+                device_array = reduce_by_name(name, cm.array(x, context), context, mode, finish=finish)
                 assert isinstance(device_array, cm.DeviceArray)
                 check_reduced(name, x, device_array, fp64=context.facts.fp64, case=finish)
 
@@ -173,7 +173,7 @@ def test_the_strictly_sequential_run_is_the_oracle(
         oracle = cm.Reduce(name)(x, context=context, mode="sequential", tiles=1)
         check_reduced(name, x, oracle, fp64=context.facts.fp64)
         for mode in ("sequential", "parallel"):
-            result = named(name, x, context, mode)
+            result = reduce_by_name(name, x, context, mode)
             if name in ("argmin", "minimum") or np.dtype(dtype).kind == "i":
                 assert_same(result, oracle, (mode, length))
             else:
@@ -184,15 +184,15 @@ def test_the_strictly_sequential_run_is_the_oracle(
 # ----------------------------------------------------------------------------------------------------- words, promises
 def test_logsumexp_of_integers_computes_in_floats(context: cm.Context) -> None:
     x = np.array([1, 5, 3, 5], np.int16)
-    result = named("logsumexp", x, context, "auto")
+    result = reduce_by_name("logsumexp", x, context, "auto")
     assert_near(result, logsumexp(x), 8 * unit("f4") * 6)
     assert result.dtype == np.float32
 
 
 def test_every_operator_is_named_in_the_error_for_an_unknown_one() -> None:
-    with pytest.raises(cm.ModeError) as raised:
+    with pytest.raises(cm.ModeError) as error:
         cm.Reduce("median")
-    assert all(name in str(raised.value) for name in OPERATORS)
+    assert all(name in str(error.value) for name in OPERATORS)
 
 
 def test_options_that_do_not_exist_are_refused(context: cm.Context) -> None:

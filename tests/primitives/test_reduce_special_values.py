@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from support.named_reduce import COMBINATIONS, FLOATS, named
+from support.named_reduce import COMBINATIONS, FLOATS, reduce_by_name
 from support.oracles import PRIME, SIZES, assert_near, assert_same, check_reduced, unit
 
 import clmapreduce as cm
@@ -22,7 +22,7 @@ def test_nan_anywhere_propagates_as_in_numpy(
             x = rng.uniform(0.5, 2, length).astype(dtype)
             x[at] = np.nan
             x[rng.integers(at, length)] = np.nan  # the first one counts
-            result = named(name, x, context, mode)
+            result = reduce_by_name(name, x, context, mode)
             if name in ("argmin", "argmax"):
                 assert result == at, (length, at)
             elif name in ("any", "all"):
@@ -37,28 +37,28 @@ def test_a_nan_is_found_beside_infinities_and_identities(context: cm.Context, mo
             at = int(rng.integers(length))
             x = np.full(length, identity, dtype)
             x[at] = np.nan
-            assert named(name, x, context, mode) == at
+            assert reduce_by_name(name, x, context, mode) == at
             x[at:] = np.nan
-            assert named(name, x, context, mode) == at
+            assert reduce_by_name(name, x, context, mode) == at
             x[:at] = -identity
-            assert named(name, x, context, mode) == at
+            assert reduce_by_name(name, x, context, mode) == at
 
 
 @pytest.mark.parametrize("length", [1, 2, 16, 17, 257, 1025, PRIME])
 def test_logsumexp_of_infinities(length: int, context: cm.Context, mode: str, rng: np.random.Generator) -> None:
     for dtype in FLOATS:
         x = np.full(length, -np.inf, dtype)
-        assert named("logsumexp", x, context, mode) == -np.inf
+        assert reduce_by_name("logsumexp", x, context, mode) == -np.inf
         x[rng.integers(length)] = 3.5
-        assert_near(named("logsumexp", x, context, mode), 3.5, 4 * unit(dtype) * 3.5, "one finite value")
+        assert_near(reduce_by_name("logsumexp", x, context, mode), 3.5, 4 * unit(dtype) * 3.5, "one finite value")
         x[rng.integers(length)] = np.inf
-        assert named("logsumexp", x, context, mode) == np.inf
+        assert reduce_by_name("logsumexp", x, context, mode) == np.inf
         x[rng.integers(length)] = np.nan
-        assert np.isnan(named("logsumexp", x, context, mode))
+        assert np.isnan(reduce_by_name("logsumexp", x, context, mode))
         x[:] = np.inf
-        assert named("logsumexp", x, context, mode) == np.inf
+        assert reduce_by_name("logsumexp", x, context, mode) == np.inf
         x[:] = np.finfo(dtype).min
-        assert named("logsumexp", x, context, mode) == np.finfo(dtype).min, "the lowest finite number"
+        assert reduce_by_name("logsumexp", x, context, mode) == np.finfo(dtype).min, "the lowest finite number"
 
 
 @pytest.mark.parametrize("dtype", FLOATS)
@@ -75,7 +75,7 @@ def test_logsumexp_keeps_its_digits(
         "tiny steps": np.linspace(0, 1, PRIME),
         "far apart": rng.uniform(-1e4, 1e4, PRIME),
     }[shape].astype(dtype)
-    check_reduced("logsumexp", x, named("logsumexp", x, context, mode))
+    check_reduced("logsumexp", x, reduce_by_name("logsumexp", x, context, mode))
 
 
 def test_infinite_sums_and_products(context: cm.Context, mode: str, rng: np.random.Generator) -> None:
@@ -83,37 +83,37 @@ def test_infinite_sums_and_products(context: cm.Context, mode: str, rng: np.rand
         x = np.ones(length, np.float32)
         first, second = rng.choice(length, 2, replace=False)
         x[first] = np.inf
-        assert named("sum", x, context, mode) == np.inf
-        assert named("product", x, context, mode) == np.inf
-        assert named("maximum", x.astype(np.float64), context, mode) == np.inf
-        assert named("minimum", -x, context, mode) == -np.inf
+        assert reduce_by_name("sum", x, context, mode) == np.inf
+        assert reduce_by_name("product", x, context, mode) == np.inf
+        assert reduce_by_name("maximum", x.astype(np.float64), context, mode) == np.inf
+        assert reduce_by_name("minimum", -x, context, mode) == -np.inf
         x[second] = -np.inf
-        assert np.isnan(named("sum", x, context, mode))
-        assert named("product", x, context, mode) == -np.inf
+        assert np.isnan(reduce_by_name("sum", x, context, mode))
+        assert reduce_by_name("product", x, context, mode) == -np.inf
         x[second] = 0
-        assert np.isnan(named("product", x, context, mode))
+        assert np.isnan(reduce_by_name("product", x, context, mode))
 
 
 def test_a_sum_beyond_float32_overflows_only_at_the_end(context: cm.Context, mode: str) -> None:
     if not context.facts.fp64:
         pytest.skip("sums of float32 accumulate in float32 here")
     x = np.tile(np.array([3e38, 3e38, -3e38, -3e38], np.float32), 1000)
-    assert_same(named("sum", x, context, mode), np.float32(0))
-    assert_same(named("sum", x[:-2], context, mode), np.float32(np.inf))
+    assert_same(reduce_by_name("sum", x, context, mode), np.float32(0))
+    assert_same(reduce_by_name("sum", x[:-2], context, mode), np.float32(np.inf))
 
 
 @pytest.mark.parametrize("name", ["argmin", "argmax"])
 def test_ties_go_to_the_lowest_index(name: str, context: cm.Context, mode: str, rng: np.random.Generator) -> None:
-    for dtype in (code for named_, code in COMBINATIONS if named_ == name):
+    for dtype in (code for other, code in COMBINATIONS if other == name):
         for length in SIZES:
             x = rng.integers(0, 3, length).astype(dtype)
             expected = int(getattr(np, name)(x))
-            assert named(name, x, context, mode) == expected, (dtype, length)
-            assert named(name, np.full(length, 7, dtype), context, mode) == 0, (dtype, length)
+            assert reduce_by_name(name, x, context, mode) == expected, (dtype, length)
+            assert reduce_by_name(name, np.full(length, 7, dtype), context, mode) == 0, (dtype, length)
             late = np.full(length, 1, dtype)
             at = int(rng.integers(length))
             late[at:] = 0 if name == "argmin" else 2
-            assert named(name, late, context, mode) == at, (dtype, length)
+            assert reduce_by_name(name, late, context, mode) == at, (dtype, length)
 
 
 def test_values_equal_to_the_identity_are_found(context: cm.Context, mode: str, rng: np.random.Generator) -> None:
@@ -122,17 +122,17 @@ def test_values_equal_to_the_identity_are_found(context: cm.Context, mode: str, 
     for (name, dtype), value in worst.items():
         for length in SIZES:
             x = np.full(length, value, dtype)
-            assert named(name, x, context, mode) == 0, (name, dtype, length)
+            assert reduce_by_name(name, x, context, mode) == 0, (name, dtype, length)
             at = int(rng.integers(length))
             x[at] = 5
-            assert named(name, x, context, mode) == at, (name, dtype, length)
+            assert reduce_by_name(name, x, context, mode) == at, (name, dtype, length)
 
 
 def test_zeros_of_both_signs_are_equal(context: cm.Context, mode: str) -> None:
-    assert named("argmin", np.array([0.0, -0.0, 0.0], np.float32), context, mode) == 0
-    assert named("argmax", np.array([-0.0, 0.0], np.float64), context, mode) == 0
-    assert named("minimum", np.array([0.0, -0.0], np.float32), context, mode) == 0
-    assert not named("any", np.full(65, -0.0, np.float32), context, mode)
-    product = named("product", np.array([-0.0, 2.0, 3.0], np.float32), context, mode)
+    assert reduce_by_name("argmin", np.array([0.0, -0.0, 0.0], np.float32), context, mode) == 0
+    assert reduce_by_name("argmax", np.array([-0.0, 0.0], np.float64), context, mode) == 0
+    assert reduce_by_name("minimum", np.array([0.0, -0.0], np.float32), context, mode) == 0
+    assert not reduce_by_name("any", np.full(65, -0.0, np.float32), context, mode)
+    product = reduce_by_name("product", np.array([-0.0, 2.0, 3.0], np.float32), context, mode)
     assert product == 0
     assert np.signbit(product)

@@ -94,8 +94,8 @@ def test_order_is_kept_for_operators_that_do_not_commute(
         for i in range(length):
             a, b = a * int(x["a"][i]), b * int(x["a"][i]) + int(x["b"][i])
             assert (result["a"][i], result["b"][i]) == (a, b), (length, i)
-        reduced = cm.Reduce(affine)(x, context=context, mode=mode, tiles=tiles)
-        assert (reduced["a"], reduced["b"]) == (a, b)
+        total = cm.Reduce(affine)(x, context=context, mode=mode, tiles=tiles)
+        assert (total["a"], total["b"]) == (a, b)
         marks = np.where(rng.random(length) < 0.05, rng.integers(1, 1000, length), 0).astype("i4")
         expected, latest = [], 0
         for mark in marks.tolist():

@@ -60,13 +60,13 @@ def assert_fields_near(result: Any, expected: Any, length: int, label: object = 
     assert result.dtype.names == expected.dtype.names
     for name in result.dtype.names:
         if result.dtype[name].base.kind in "fc":
-            allowed = (
+            limit = (
                 ROUNDINGS
                 * (length + 1)
                 * np.finfo(result.dtype[name].base).eps
                 * max(1.0, np.abs(expected[name]).max(initial=0))
             )
-            assert_near(result[name], expected[name], allowed, (label, name))
+            assert_near(result[name], expected[name], limit, (label, name))
         else:
             assert_same(result[name], expected[name], (label, name))
 

@@ -34,7 +34,7 @@ def fibonacci(count: int) -> Iterator[int]:
 
 
 def test_a_linear_recurrence_is_a_scan(context: cm.Context, mode: str, rng: np.random.Generator) -> None:
-    """x[i] = a[i] x[i-1] + b[i] (Blelloch 1990, section 1.4), made and read by maps, in one field of two numbers."""
+    """x[i] = a[i] x[i-1] + b[i] (Blelloch 1990, section 1.4), written and read by maps, in one field of two numbers."""
     after = cm.Operator(
         lambda f, g: {"f": [f["f"][0] * g["f"][0], f["f"][1] * g["f"][0] + g["f"][1]]}, ((1, 0),), commutative=False
     )
@@ -59,13 +59,13 @@ def test_argmax_of_every_column(context: cm.Context, mode: str, rng: np.random.G
         return {name: cm.where(take, b[name], a[name]) for name in ("value", "place")}
 
     first = cm.Operator(better, (-np.inf, np.iinfo(np.int64).max))
-    placed = cm.Map(lambda row: {"value": row["x"], "place": [cm.index] * 3})
+    primitive = cm.Map(lambda row: {"value": row["x"], "place": [cm.index] * 3})
     for length in LENGTHS:
         x = np.zeros(length, [("x", "f4", 3)])
         x["x"] = rng.integers(-50, 50, (length, 3))
-        pairs = placed(x, context=context, mode=mode)
+        pairs = primitive(x, context=context, mode=mode)
         for result in (
-            (placed >> cm.Reduce(first))(x, context=context, mode=mode),
+            (primitive >> cm.Reduce(first))(x, context=context, mode=mode),
             cm.Reduce(first)(pairs, context=context, mode=mode, finish="host"),
         ):
             assert_same(result["place"], x["x"].argmax(axis=0), length)
@@ -93,9 +93,9 @@ def test_mean_and_variance_of_every_column(context: cm.Context, mode: str, rng: 
         result = moments(x, context=context, mode=mode)
         assert result["count"] == length
         exact = x["x"].astype(np.float64)
-        allowed = ROUNDINGS * length * np.finfo(dtype).eps * 1000
-        assert_near(result["mean"], exact.mean(axis=0), allowed, length)
-        assert_near(result["m2"] / length, np.var(exact, axis=0), allowed, length)
+        limit = ROUNDINGS * length * np.finfo(dtype).eps * 1000
+        assert_near(result["mean"], exact.mean(axis=0), limit, length)
+        assert_near(result["m2"] / length, np.var(exact, axis=0), limit, length)
 
 
 def test_the_largest_structure(context: cm.Context, mode: str, rng: np.random.Generator) -> None:

@@ -17,9 +17,9 @@ import clmapreduce as cm
 def test_shapes_that_do_not_broadcast(shapes: Any, context: cm.Context, launches: list[str]) -> None:
     x, y = (np.ones(shape, np.float32) for shape in shapes)
     for call in (ADD, DOT):
-        with pytest.raises(cm.ShapeError, match="do not broadcast") as raised:
+        with pytest.raises(cm.ShapeError, match="do not broadcast") as error:
             call(x, y, context=context)
-        assert all(str(shape) in str(raised.value) for shape in shapes)
+        assert all(str(shape) in str(error.value) for shape in shapes)
         with pytest.raises(cm.ShapeError):
             call(cm.array(x, context), cm.array(y, context))
     assert not launches
@@ -93,9 +93,9 @@ def test_expressions_that_are_not_allowed(text: str, context: cm.Context) -> Non
 def test_undefined_and_missing_arguments(context: cm.Context) -> None:
     expression = cm.Map("b * c")
     b = np.ones(3, np.float32)
-    for values, named in (((b,), {}), ((b, b, b), {}), ((), {"b": b}), ((b,), {"b": b}), ((b, b), {"d": b}), ((), {})):
+    for values, keywords in (((b,), {}), ((b, b, b), {}), ((), {"b": b}), ((b,), {"b": b}), ((b, b), {"d": b}), ((), {})):
         with pytest.raises(cm.FormulaError):
-            expression(*values, context=context, **named)
+            expression(*values, context=context, **keywords)
     with pytest.raises(cm.FormulaError, match="takes"):
         ADD(b, context=context)
     with pytest.raises(cm.FormulaError):

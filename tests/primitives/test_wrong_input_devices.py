@@ -1,4 +1,4 @@
-"""Devices that do not fit: none, several, and such as lack a dtype of the input."""
+"""Devices that do not fit: none, several, or one without a dtype of the input."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ from clmapreduce.calls.tracing import check_device
 # -------------------------------------------------------------------------------------------------------------- devices
 @pytest.mark.parametrize("spec", ["no such device", "99:99", "intel:nvidia"])
 def test_no_fitting_device(spec: str) -> None:
-    with pytest.raises(cm.DeviceError) as raised:
+    with pytest.raises(cm.DeviceError) as error:
         cm.select_device(spec)
     for device in cm.devices():
-        assert device.name in str(raised.value), "what was found"
-    assert "pip install" in str(raised.value), "what to install"
+        assert device.name in str(error.value), "what was found"
+    assert "pip install" in str(error.value), "what to install"
     with pytest.raises(cm.DeviceError):
         cm.Context(spec)
     with pytest.raises(cm.DeviceError):
@@ -48,8 +48,8 @@ def test_a_device_named_in_the_environment(monkeypatch: pytest.MonkeyPatch) -> N
 def test_use_restores_the_former_default() -> None:
     before = cm.select_device()
     device = cm.devices()[-1]
-    with cm.use(device) as used:
-        assert used.device == device
+    with cm.use(device) as default:
+        assert default.device == device
         assert cm.array(np.ones(2, np.float32)).context.device == device
     with pytest.raises(cm.DeviceError), cm.use("no such device"):
         pass

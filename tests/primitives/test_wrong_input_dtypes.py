@@ -16,13 +16,13 @@ import clmapreduce as cm
 def test_masked_arrays_and_numbers_are_refused(context: cm.Context, launches: list[str]) -> None:
     """Their masked values would count."""
     x, number = np.ma.masked_array(np.ones(3, "f4"), mask=[0, 1, 0]), np.ma.masked_array(np.float32(3), mask=True)
-    compiled = cm.fuse(lambda a, b: a * b).compile([(3,), None], "f4", context=context)
+    product = cm.fuse(lambda a, b: a * b).compile([(3,), None], "f4", context=context)
     total = cm.Operator(lambda a, b: a + b, number)
     calls: list[Callable[[], Any]] = [
         lambda: DOUBLE(x, context=context), lambda: DOUBLE(np.ones(3, "f4"), out=x, context=context),
         lambda: ADD(np.ones(3, "f4"), number, context=context), lambda: cm.Unfold("sum")(number, 3, context=context),
-        lambda: cm.Unfold("sum")(number, 3, dtype="f4", context=context), lambda: compiled(np.ones(3, "f4"), number),
-        lambda: compiled(x, 2.0), lambda: cm.Reduce(total)(np.ones(3, "f4"), context=context),
+        lambda: cm.Unfold("sum")(number, 3, dtype="f4", context=context), lambda: product(np.ones(3, "f4"), number),
+        lambda: product(x, 2.0), lambda: cm.Reduce(total)(np.ones(3, "f4"), context=context),
         lambda: cm.segmented_reduce(np.ones(3, "f4"), [0, 3], init=number, context=context),
         lambda: cm.series.powers(number, 3, context=context),
     ]  # fmt: skip
@@ -51,9 +51,9 @@ def test_dtypes_that_no_kernel_holds(x: Any, context: cm.Context, launches: list
 
 def test_uint64_with_signed_integers(context: cm.Context, launches: list[str]) -> None:
     x = np.ones(3, np.uint64)
-    for signed in (np.int8, np.int16, np.int32, np.int64):
+    for dtype in (np.int8, np.int16, np.int32, np.int64):
         with pytest.raises(cm.DTypeError, match="astype"):
-            ADD(x, np.ones(3, signed), context=context)
+            ADD(x, np.ones(3, dtype), context=context)
     with pytest.raises(cm.DTypeError, match="astype"):
         cm.Map(lambda x: x + cm.index)(x, context=context)
     assert not launches

@@ -76,14 +76,14 @@ for call in ({calls}):
 
 def test_a_limit_of_memory(context: cm.Context) -> None:
     code = f"""
-held = cm.array(np.ones(1 << 20, np.float32), context)
+numbers = cm.array(np.ones(1 << 20, np.float32), context)
 try:
-    kept = [cm.Map(lambda x: x + 1)(held) for _ in range(64)]
+    arrays = [cm.Map(lambda x: x + 1)(numbers) for _ in range(64)]
 except cm.DeviceMemoryError as error:
     assert "CLMR_MEMORY_LIMIT" in str(error)
 else:
     raise AssertionError("no DeviceMemoryError")
-kept = None
+arrays = None
 {AFTERWARDS}"""
     assert child(code, context, CLMR_MEMORY_LIMIT="64M") == "works"
 
@@ -91,17 +91,17 @@ kept = None
 def test_memory_comes_back(context: cm.Context) -> None:
     """A limit of 64 MiB is enough for any number of results of 16 MiB, one after the other."""
     code = f"""
-held = cm.array(np.ones(4 << 20, np.float32), context)
+numbers = cm.array(np.ones(4 << 20, np.float32), context)
 for _ in range(40):
-    step = cm.Scan("sum")(held)
+    step = cm.Scan("sum")(numbers)
     total = cm.Reduce("sum")(step)
 {AFTERWARDS}"""
     assert child(code, context, CLMR_MEMORY_LIMIT="96M") == "works"
 
 
 def test_an_array_that_the_host_has_no_room_to_copy(context: cm.Context) -> None:
-    """One number that is read 2^42 times. The array is refused before NumPy is asked for a copy: where the system
-    promises more memory than it has, the copy ends the process.
+    """One number that is read 2^42 times. The array is refused before NumPy copies it: where the system promises
+    more memory than it has, the copy ends the process.
     """
     huge = np.broadcast_to(np.float32(1), (1 << 42,))
     for call in (cm.Reduce("sum"), cm.Scan("sum"), cm.Map(lambda x: x + 1), cm.Partials("sum"), cm.run_lengths):

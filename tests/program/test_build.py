@@ -1,4 +1,4 @@
-"""Steps: what each is given and gives, how its operator is bound, and what it refuses."""
+"""Steps: their inputs and results, how their operators are bound, and their errors."""
 
 from __future__ import annotations
 
@@ -69,8 +69,8 @@ def test_values_are_cast_to_what_the_operator_asks_for() -> None:
     (value,) = step_of(cm.Reduce(wide)(vector("f4"))).nodes
     assert value.dtype == np.float64
     assert cm.Reduce(wide)(vector("f4")).dtype == np.float64
-    (untouched,) = step_of(cm.Reduce(wide)(vector("f8"))).nodes
-    assert isinstance(untouched, Symbol)
+    (node,) = step_of(cm.Reduce(wide)(vector("f8"))).nodes
+    assert isinstance(node, Symbol)
 
 
 def test_records_stay_records() -> None:
@@ -170,20 +170,20 @@ def test_what_an_operator_refuses_is_refused_here(kind: str) -> None:
 def test_a_closed_form_is_a_formula_of_the_index(name: str, code: str) -> None:
     """Checked against as many combinations in NumPy."""
     base = single(code)
-    given = np.asarray(1 if code == "?" else 3, code)[()]
-    made = unfolded(operator(name), base, "this")
-    assert isinstance(made, Node) and not isinstance(made, Result)
-    assert made.varies and made.dtype == base.dtype
-    found = evaluate(made, {base: given, index: np.arange(6)})
+    value = np.asarray(1 if code == "?" else 3, code)[()]
+    unfold = unfolded(operator(name), base, "this")
+    assert isinstance(unfold, Node) and not isinstance(unfold, Result)
+    assert unfold.varies and unfold.dtype == base.dtype
+    result = evaluate(unfold, {base: value, index: np.arange(6)})
     ufunc = {"sum": np.add, "minimum": np.minimum, "maximum": np.maximum, "any": np.logical_or}[name]
-    np.testing.assert_array_equal(np.broadcast_to(found, 6), ufunc.accumulate(np.full(6, given), dtype=code))
+    np.testing.assert_array_equal(np.broadcast_to(result, 6), ufunc.accumulate(np.full(6, value), dtype=code))
 
 
 @pytest.mark.parametrize("op", ["product", SECOND], ids=["product", "second"])
 def test_without_a_closed_form_an_unfold_is_a_step(op: Any) -> None:
-    made = cm.Unfold(op)(single("f4"))
-    step = step_of(made)
-    assert step.kind is Kind.UNFOLD and varies(made) and made.dtype == np.float32
+    unfold = cm.Unfold(op)(single("f4"))
+    step = step_of(unfold)
+    assert step.kind is Kind.UNFOLD and varies(unfold) and unfold.dtype == np.float32
 
 
 def test_records_have_no_closed_form() -> None:
@@ -191,8 +191,8 @@ def test_records_have_no_closed_form() -> None:
 
 
 def test_small_integers_stay_in_their_dtype() -> None:
-    made = cm.Unfold("product")(single("i1"))
-    assert made.dtype == np.int8 and step_of(made).bound.result == np.int64
+    unfold = cm.Unfold("product")(single("i1"))
+    assert unfold.dtype == np.int8 and step_of(unfold).bound.result == np.int64
 
 
 @pytest.mark.parametrize("name", ["argmin", "argmax"])
@@ -220,7 +220,7 @@ def test_an_unfold_names_the_length_of_its_line(line: Tracing) -> None:
     assert line.length == 12
 
 
-def test_two_lengths_for_one_line_are_told_apart() -> None:
+def test_two_lengths_for_one_line_are_refused() -> None:
     cm.Unfold("product")(single("f4"), 12)
     with pytest.raises(ShapeError, match=r"^Unfold\('index'\): length is 13, another unfold of this line has 12"):
         cm.Unfold("index")(13)

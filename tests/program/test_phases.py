@@ -1,4 +1,4 @@
-"""Phases: the fewest walks over a line, what runs along in each, and what is one value for the line."""
+"""Phases: the fewest walks over a line, the steps in each walk, and the values that are one per line."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from support.plans import program_of
-from support.random_programs import RandomProgram, computed, inputs_known, random_programs, values_of
+from support.random_programs import RandomProgram, inputs_known, random_programs, results_of_step, values_of
 
 import clmapreduce as cm
 from clmapreduce.formula.formula import Access
@@ -23,13 +23,13 @@ SCAN, POWERS = cm.Scan("sum"), cm.Unfold("product")
 F4 = np.dtype("f4")
 
 
-def told(phase: Phase) -> tuple[list[str], list[str], tuple[int, ...]]:
-    """(what runs along, what is reduced, the outputs' numbers) of a phase."""
+def labels_of(phase: Phase) -> tuple[list[str], list[str], tuple[int, ...]]:
+    """(labels of running steps, labels of reduces, numbers of outputs) of a phase."""
     return [s.label for s in phase.running], [s.label for s in phase.reduces], phase.outputs
 
 
 def walks(function: Callable[..., Any], *inputs: Any) -> list[tuple[list[str], list[str], tuple[int, ...]]]:
-    return [told(phase) for phase in phases(program_of(function, *inputs))]
+    return [labels_of(phase) for phase in phases(program_of(function, *inputs))]
 
 
 def test_a_map_is_one_walk() -> None:
@@ -47,7 +47,7 @@ def test_what_waits_for_a_reduce_comes_a_walk_later() -> None:
 
 
 def test_a_late_reduce_does_not_hold_up_an_early_one() -> None:
-    """sum waits for the maximum, the minimum does not: it comes in the first walk although it is asked for last."""
+    """sum waits for the maximum, the minimum does not: it comes in the first walk although it is written last."""
     assert walks(lambda x: (SUM(x - TOP(x)), LOW(x)), "f4") == [
         ([], ["Reduce('maximum')", "Reduce('minimum')"], ()),
         ([], ["Reduce('sum')"], ()),
@@ -101,49 +101,49 @@ def test_hundreds_of_nested_steps_are_no_deeper_than_others() -> None:
 
 
 # --------------------------------------------------------------------------------------- random programs, by the rules
-def needed(roots: list[Node]) -> list[Result]:
+def results_below(roots: list[Node]) -> list[Result]:
     return [node for node in postorder(roots) if isinstance(node, Result)]
 
 
 @given(random_programs())
 @settings(deadline=None, max_examples=100)
-def test_walks_are_as_few_as_reduces_that_wait_for_each_other(made: RandomProgram) -> None:
-    along = any(np.ndim(wanted) for wanted in made.expected)
-    assert len(phases(made.program)) == made.depth + along, "and one more for outputs along the line"
+def test_walks_are_as_few_as_reduces_that_wait_for_each_other(case: RandomProgram) -> None:
+    along = any(np.ndim(expected) for expected in case.expected)
+    assert len(phases(case.program)) == case.depth + along, "and one more for outputs along the line"
 
 
 @given(random_programs())
 @settings(deadline=None, max_examples=100)
-def test_nothing_is_walked_for_nobody_and_no_reduce_twice(made: RandomProgram) -> None:
+def test_no_walk_is_unused_and_no_reduce_comes_twice(case: RandomProgram) -> None:
     complete: set[int] = set()
-    for phase in phases(made.program):
-        roots = [n for i in phase.outputs for n in components(made.program.outputs[i]).values()]
-        wanted = {id(n.step) for n in needed([*roots, *(n for s in phase.steps for n in s.nodes)])}
-        assert {id(step) for step in phase.running} <= wanted
+    for phase in phases(case.program):
+        roots = [n for i in phase.outputs for n in components(case.program.outputs[i]).values()]
+        expected = {id(n.step) for n in results_below([*roots, *(n for s in phase.steps for n in s.nodes)])}
+        assert {id(step) for step in phase.running} <= expected
         reduces = {id(step) for step in phase.reduces}
         assert len(reduces) == len(phase.reduces) and not reduces & complete
         complete |= reduces
-    assert complete == {id(step) for step in made.program.steps if step.kind is Kind.REDUCE}
+    assert complete == {id(step) for step in case.program.steps if step.kind is Kind.REDUCE}
 
 
 @given(random_programs())
 @settings(deadline=None, max_examples=100)
-def test_walk_by_walk_is_the_whole_program(made: RandomProgram) -> None:
+def test_walk_by_walk_is_the_whole_program(case: RandomProgram) -> None:
     """Each walk sees the inputs, what runs along, and what earlier walks reduced; nothing else has a value there."""
-    program, n = made.program, made.length
-    known = inputs_known(program, made.arrays)
+    program, n = case.program, case.length
+    values = inputs_known(program, case.arrays)
     for phase in phases(program):
-        here = dict(known)
+        here = dict(values)
         for step in phase.running:
-            here |= computed(step, here, n)
+            here |= results_of_step(step, here, n)
         for i in phase.outputs:
-            (found,) = values_of([program.outputs[i]], here, n)
-            np.testing.assert_array_equal(found[""], made.expected[i])
+            (result,) = values_of([program.outputs[i]], here, n)
+            np.testing.assert_array_equal(result[""], case.expected[i])
         for step in phase.reduces:
-            known |= computed(step, here, n)
-    for value, wanted in zip(program.outputs, made.expected, strict=True):
-        if not np.ndim(wanted):
-            assert values_of([value], known, 1)[0][""] == wanted
+            values |= results_of_step(step, here, n)
+    for value, expected in zip(program.outputs, case.expected, strict=True):
+        if not np.ndim(expected):
+            assert values_of([value], values, 1)[0][""] == expected
 
 
 # ------------------------------------------------------------------------------------------------- running, constants
@@ -174,14 +174,14 @@ def test_numbers_in_the_formula_are_no_constants(number: Any) -> None:
 
 def test_a_constant_used_twice_is_found_once() -> None:
     x, s = Symbol("x", F4, varies=True), Symbol("s", F4)
-    doubled = s + s
-    assert [n is doubled for n in constants([x * doubled, x + doubled])] == [True]
+    twice = s + s
+    assert [n is twice for n in constants([x * twice, x + twice])] == [True]
 
 
 def test_what_varies_below_a_where_is_no_constant() -> None:
     x, s = Symbol("x", F4, varies=True), Symbol("s", F4)
     root = apply("where", s > 0, x, s)
-    found = constants([root])
-    assert sorted(type(n) is Symbol for n in found) == [False, True]
-    assert all(not n.varies for n in found)
-    assert any(isinstance(n, Apply) and n.function.name == "greater" for n in found)
+    result = constants([root])
+    assert sorted(type(n) is Symbol for n in result) == [False, True]
+    assert all(not n.varies for n in result)
+    assert any(isinstance(n, Apply) and n.function.name == "greater" for n in result)

@@ -26,12 +26,12 @@ def node(value: Any) -> Node:
     return value
 
 
-def applied(program: Program) -> list[str]:
+def function_names(program: Program) -> list[str]:
     """The names of the functions in a program, sorted."""
     return sorted(n.function.name for n in program.nodes if isinstance(n, Apply))
 
 
-def told(program: Program) -> list[str]:
+def labels_of(program: Program) -> list[str]:
     return [step.label for step in program.steps]
 
 
@@ -41,12 +41,12 @@ def test_equal_subexpressions_become_one_node() -> None:
     product = node(program.outputs[0])
     assert isinstance(product, Apply)
     assert product.args[0] is product.args[1] is program.outputs[1]
-    assert applied(program) == ["add", "multiply"]
+    assert function_names(program) == ["add", "multiply"]
 
 
 def test_operands_in_another_order_stay_as_written() -> None:
     """NaN and -0.0 make even the order of an addition's operands visible on some devices."""
-    assert applied(program_of(lambda x, y: (x + y, y + x, x - y, y - x), "f4", "f4")) == ["add"] * 2 + ["subtract"] * 2
+    assert function_names(program_of(lambda x, y: (x + y, y + x, x - y, y - x), "f4", "f4")) == ["add"] * 2 + ["subtract"] * 2
 
 
 def test_the_index_is_one_node() -> None:
@@ -68,14 +68,14 @@ def test_equal_values_of_another_dtype_stay_apart() -> None:
 
 def test_equal_reductions_become_one_step() -> None:
     program = program_of(lambda x: SUM(x * x) + SUM(x * x) + cm.Reduce("sum")(x * x), "f4")
-    assert told(program) == ["Reduce('sum')"]
+    assert labels_of(program) == ["Reduce('sum')"]
 
 
 def test_equal_steps_behind_equal_steps_become_one() -> None:
-    def normed(x: Any) -> Any:
+    def norm(x: Any) -> Any:
         return cm.Scan("sum")(x / TOP(x))
 
-    assert told(program_of(lambda x: normed(x) * normed(x), "f4")) == ["Reduce('maximum')", "Scan('sum')"]
+    assert labels_of(program_of(lambda x: norm(x) * norm(x), "f4")) == ["Reduce('maximum')", "Scan('sum')"]
 
 
 @pytest.mark.parametrize(
@@ -136,9 +136,9 @@ def test_equal_literals_are_one(one: Any, two: Any) -> None:
 def test_literals_that_differ_in_a_bit_or_a_dtype_stay_apart(one: Any, two: Any) -> None:
     program = program_of(lambda: (one, two))
     assert program.outputs[0] is not program.outputs[1]
-    for output, wanted in zip(program.outputs, (one, two), strict=True):
-        kept = evaluate(node(output), {})
-        assert kept.tobytes() == np.asarray(wanted).tobytes()
+    for output, expected in zip(program.outputs, (one, two), strict=True):
+        value = evaluate(node(output), {})
+        assert value.tobytes() == np.asarray(expected).tobytes()
 
 
 def test_what_is_computed_with_nan_or_minus_zero_is_not_confused() -> None:
@@ -177,12 +177,12 @@ def test_formulas_of_thousands_of_nodes_are_no_deeper_than_others() -> None:
 
 @pytest.mark.parametrize("kind", [cm.Scan("maximum"), lambda x: x - TOP(x)], ids=["scans", "reduces"])
 def test_iterations_of_hundreds_of_steps_are_no_deeper_than_others(kind: Callable[[Any], Any]) -> None:
-    def iterated(x: Any) -> Any:
+    def iterate(x: Any) -> Any:
         for _ in range(400):
             x = kind(x)
         return x
 
-    program = program_of(iterated, "f4")
+    program = program_of(iterate, "f4")
     assert len(program.steps) == 400
     assert_in_order(program)
 
@@ -190,36 +190,36 @@ def test_iterations_of_hundreds_of_steps_are_no_deeper_than_others(kind: Callabl
 # --------------------------------------------------------------------------------------------------------------- steps
 def assert_in_order(program: Program) -> None:
     """Each step once, after every step whose result it uses."""
-    seen: set[int] = set()
+    earlier: set[int] = set()
     for step in program.steps:
-        used = [n.step for n in formula_nodes(step.nodes) if isinstance(n, Result)]
-        assert all(id(below) in seen for below in used), step.label
-        assert id(step) not in seen
-        seen.add(id(step))
+        steps = [n.step for n in formula_nodes(step.nodes) if isinstance(n, Result)]
+        assert all(id(below) in earlier for below in steps), step.label
+        assert id(step) not in earlier
+        earlier.add(id(step))
 
 
 def formula_nodes(roots: list[Node]) -> list[Node]:
     """Every node below some nodes, walked without help of the library."""
-    found: dict[int, Node] = {}
+    nodes: dict[int, Node] = {}
     todo = list(roots)
     while todo:
         current = todo.pop()
-        if id(current) not in found:
-            found[id(current)] = current
+        if id(current) not in nodes:
+            nodes[id(current)] = current
             todo += current.args if isinstance(current, Apply) else ()
-    return list(found.values())
+    return list(nodes.values())
 
 
 def test_steps_come_after_what_they_need() -> None:
-    def tangled(x: Any, y: Any) -> Any:
+    def tangle(x: Any, y: Any) -> Any:
         total = cm.Scan("sum")(x)
         top, low = TOP(total), cm.Reduce("minimum")(y)
         power = cm.Unfold("product")(top - low)
         return SUM(power * x), cm.Scan("maximum")(power + y), low
 
-    program = program_of(tangled, "f4", "f4")
+    program = program_of(tangle, "f4", "f4")
     assert_in_order(program)
-    assert sorted(told(program)) == sorted(
+    assert sorted(labels_of(program)) == sorted(
         [
             "Scan('sum')",
             "Reduce('maximum')",
@@ -237,18 +237,18 @@ def test_steps_that_no_output_needs_are_left_out() -> None:
         cm.Scan("sum")(x)
         return TOP(x)
 
-    assert told(program_of(forgetful, "f4")) == ["Reduce('maximum')"]
+    assert labels_of(program_of(forgetful, "f4")) == ["Reduce('maximum')"]
 
 
 def test_kept_partials_are_the_last_step() -> None:
     program = program_of(lambda x: cm.Partials("sum")(x / TOP(x)), "f4")
-    assert told(program) == ["Reduce('maximum')", "Partials('sum')"]
+    assert labels_of(program) == ["Reduce('maximum')", "Partials('sum')"]
     assert program.partials is program.steps[-1] and program.partials.kind is Kind.PARTIALS
     assert program.outputs == ()
     assert_in_order(program)
 
 
-def test_sharing_keeps_inputs_length_and_what_is_kept() -> None:
+def test_sharing_keeps_inputs_length_and_partials() -> None:
     program = program_of(lambda s: cm.Unfold("product")(s, 12), ("f4", Access.ARGUMENT), plain=True)
     again = shared(program)
     assert again.length == 12 and again.inputs == program.inputs
@@ -258,8 +258,8 @@ def test_sharing_keeps_inputs_length_and_what_is_kept() -> None:
 def test_sharing_twice_changes_nothing() -> None:
     program = program_of(lambda x: (SUM(x * x) / SUM(x), cm.Scan("sum")(x * x) + SUM(x)), "f4")
     again = shared(program)
-    assert applied(again) == applied(program)
-    assert told(again) == told(program)
+    assert function_names(again) == function_names(program)
+    assert labels_of(again) == labels_of(program)
 
 
 def test_sharing_changes_no_value() -> None:
@@ -274,8 +274,8 @@ def test_sharing_changes_no_value() -> None:
     two = evaluate(node(program.outputs[0]), {symbol: x})
     assert one.tobytes() == two.tobytes()
     assert (
-        len(applied(program))
-        < len(applied(plain))
+        len(function_names(program))
+        < len(function_names(plain))
         == len([n for n in formula_of(function, "f4").nodes if isinstance(n, Apply)])
     )
 

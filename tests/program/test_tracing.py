@@ -58,7 +58,7 @@ def test_threads_trace_side_by_side() -> None:
     """Each binds its steps as its own block says, although all blocks are open at the same time."""
     ready = threading.Barrier(4)
 
-    def traced(accumulate: Any) -> Any:
+    def program_of_sum(accumulate: Any) -> Any:
         with tracing(True, accumulate):
             ready.wait(30)
             result = cm.Reduce("sum")(X)
@@ -67,9 +67,9 @@ def test_threads_trace_side_by_side() -> None:
         return [c.dtype for c in result.step.bound.components]
 
     with ThreadPoolExecutor(4) as pool:
-        found = list(pool.map(traced, ["fast", "auto", "double", "compensated"]))
+        results = list(pool.map(program_of_sum, ["fast", "auto", "double", "compensated"]))
     f4, f8 = np.dtype("f4"), np.dtype("f8")
-    assert found == [[f4], [f8], [f8], [f4, f4]]
+    assert results == [[f4], [f8], [f8], [f4, f4]]
 
 
 def test_nested_blocks_bind_steps_as_the_innermost_says() -> None:
@@ -101,7 +101,7 @@ def test_numbers_and_arrays_are_not_symbols(value: Any) -> None:
 
 
 @pytest.mark.parametrize("value", SYMBOLIC, ids=lambda v: type(v).__name__)
-def test_symbols_outside_are_told_about_fuse(value: Any) -> None:
+def test_errors_for_symbols_outside_name_fuse(value: Any) -> None:
     with pytest.raises(FormulaError, match=r"inside cm\.Map .*cm\.fuse"):
         is_traced([value])
 

@@ -91,11 +91,11 @@ def test_gradients_of_gradients(name: str, how: Any, rng: np.random.Generator) -
     x, y, _, g = inputs(rng, 4, 5)
     ours = REDUCTIONS[name][0]
 
-    def reduced(x: Any, y: Any, g: Any) -> Any:
+    def reduce(x: Any, y: Any, g: Any) -> Any:
         return ours(-ct.Pm(g) * (ct.Vi(x) - ct.Vj(y)).square().sum(), y, **how)
 
-    assert torch.autograd.gradcheck(reduced, (x, y, g))
-    assert torch.autograd.gradgradcheck(reduced, (x, y, g))
+    assert torch.autograd.gradcheck(reduce, (x, y, g))
+    assert torch.autograd.gradgradcheck(reduce, (x, y, g))
 
 
 def test_solutions_agree_with_dense_pytorch(how: Any, rng: np.random.Generator) -> None:

@@ -1,4 +1,4 @@
-"""Ranges hold the pairs of the mask they were made of, from either side."""
+"""Ranges hold the pairs of their mask, from either side."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 from scipy import sparse
-from support.masks import check_promises, expanded, mask_of_half, random_clusters, random_half
+from support.masks import check_promises, mask_of_blocks, mask_of_half, random_clusters, random_half
 
 import clmapreduce as cm
 
@@ -15,13 +15,13 @@ Array = np.ndarray[Any, Any]
 
 
 def check_pairs(ranges: cm.Ranges, mask: Array) -> None:
-    """Both halves, those of the transposed, and what is told of them."""
+    """Asserts both halves, those of the transposed ranges, and their facts."""
     rows, columns = mask.shape
     for axis, pairs in ((1, mask), (0, mask.T)):
         half = ranges.half(axis, rows, columns)
         check_promises(half)
-        assert (expanded(half) == pairs).all()
-        assert (expanded(ranges.T.half(1 - axis, columns, rows)) == pairs).all()
+        assert (mask_of_blocks(half) == pairs).all()
+        assert (mask_of_blocks(ranges.T.half(1 - axis, columns, rows)) == pairs).all()
         assert ranges.half(axis, rows, columns) is half
     assert ranges.pairs == mask.sum()
     assert ranges.T.T is ranges and ranges.swap_axes() is ranges.T
@@ -31,7 +31,7 @@ def check_pairs(ranges: cm.Ranges, mask: Array) -> None:
 
 
 @pytest.mark.parametrize("repeat", range(10))
-def test_three_arrays_tell_the_other_three(repeat: int, rng: np.random.Generator) -> None:
+def test_three_arrays_determine_the_other_three(repeat: int, rng: np.random.Generator) -> None:
     rows, columns = (int(n) for n in rng.integers(0, 30, 2))
     half = random_half(rng, rows, columns)
     check_pairs(cm.Ranges(half), mask_of_half(half, rows, columns))
@@ -40,11 +40,11 @@ def test_three_arrays_tell_the_other_three(repeat: int, rng: np.random.Generator
 def test_six_arrays_are_taken_as_they_are(rng: np.random.Generator) -> None:
     first, second = random_half(rng, 20, 30), random_half(rng, 30, 20)
     ranges = cm.Ranges([*first, *second])
-    assert (expanded(ranges.half(1, 20, 30)) == mask_of_half(first, 20, 30)).all()
-    assert (expanded(ranges.half(0, 20, 30)) == mask_of_half(second, 30, 20)).all()
+    assert (mask_of_blocks(ranges.half(1, 20, 30)) == mask_of_half(first, 20, 30)).all()
+    assert (mask_of_blocks(ranges.half(0, 20, 30)) == mask_of_half(second, 30, 20)).all()
 
 
-def test_arrays_given_may_change_afterwards(rng: np.random.Generator) -> None:
+def test_arguments_may_change_afterwards(rng: np.random.Generator) -> None:
     half = random_half(rng, 20, 30)
     mask = mask_of_half(half, 20, 30)
     ranges = cm.Ranges(half)
@@ -84,7 +84,7 @@ def test_neighbouring_rows_alike_are_a_cluster() -> None:
 
 
 def test_entries_that_cancel_or_are_zero() -> None:
-    """A sparse mask holds what is stored and not zero, whether or not the sum of its duplicates is."""
+    """A sparse mask holds the places of stored entries that are not zero, even where duplicates add up to zero."""
     matrix = sparse.coo_array(([2, -2, 0, 5], ([0, 0, 1, 2], [1, 1, 0, 3])), shape=(3, 4))
     mask = np.zeros((3, 4), bool)
     mask[0, 1] = mask[2, 3] = True
@@ -146,7 +146,7 @@ def test_no_near_pair_is_missed(rng: np.random.Generator) -> None:
     x = rng.integers(0, 6, (200, 2)) / 8
     x, lab = cm.cluster.sort_clusters(x, cm.cluster.grid_cluster(x, 0.25))
     ranges = cm.Ranges.radius(x, None, 0.375, cm.cluster.cluster_ranges(lab))
-    mask = expanded(ranges.half(1, 200, 200))
+    mask = mask_of_blocks(ranges.half(1, 200, 200))
     near = ((x[:, None] - x) ** 2).sum(-1) <= 0.375**2
     assert mask[near].all() and (mask == mask.T).all() and not mask.all()
 
@@ -174,7 +174,7 @@ def test_arrays_reach_as_far_as_the_whole_needs(rng: np.random.Generator) -> Non
     assert ranges.half(1, 6, 5) is small
 
 
-def test_a_repr_tells_density_and_balance() -> None:
+def test_a_repr_shows_density_and_balance() -> None:
     mask = np.zeros((10, 8), bool)
     mask[:5, :4] = mask[5:, 2:4] = True
     ranges = cm.Ranges.from_mask(mask)
@@ -194,7 +194,7 @@ def test_pictures_show_how_full_each_pixel_is(rng: np.random.Generator) -> None:
     assert picture(cm.Ranges.from_mask(np.zeros((0, 0), bool)).half(1, 0, 0), 1, 1).tolist() == [[0]]
 
 
-def test_plot_draws_on_axes_given() -> None:
+def test_plot_draws_on_the_axes_of_the_caller() -> None:
     figure = pytest.importorskip("matplotlib.figure").Figure()
     axes = figure.add_subplot()
     assert cm.Ranges.band(50, 60, 5).plot(axes) is axes

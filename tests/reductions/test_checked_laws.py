@@ -28,9 +28,9 @@ def bind(op: Operator, dtype: Any) -> None:
 
 
 def refusal(op: Operator, dtype: Any) -> str:
-    with pytest.raises(FormulaError) as caught:
+    with pytest.raises(FormulaError) as error:
         bind(op, dtype)
-    return str(caught.value)
+    return str(error.value)
 
 
 # -------------------------------------------------------------------------------------------------------- plain numbers
@@ -76,7 +76,7 @@ def test_correct_operators_on_plain_numbers(name: str, code: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("combine", "identity", "code", "told"),
+    ("combine", "identity", "code", "words"),
     [
         (lambda a, b: a + b, 100.0, "f4", "100.0 is not its identity, combine(identity, identity) is 200.0"),
         (lambda a, b: a + b, 1e-3, "f4", "0.001 is not its identity"),
@@ -90,9 +90,9 @@ def test_correct_operators_on_plain_numbers(name: str, code: str) -> None:
         (lambda a, b: m.log(m.exp(a) + m.exp(b)), 0.0, "f8", "0.0 is not its identity"),
     ],
 )
-def test_a_wrong_identity_is_told_with_a_value_that_it_changes(combine: Any, identity: Any, code: str, told: str) -> None:
+def test_the_error_for_a_wrong_identity_shows_a_value_that_it_changes(combine: Any, identity: Any, code: str, words: str) -> None:
     message = refusal(Operator(combine, identity, name="mine"), code)
-    assert message.startswith("operator mine: " + told) and "check=False" in message
+    assert message.startswith("operator mine: " + words) and "check=False" in message
 
 
 @pytest.mark.parametrize("code", ["f2", "f4", "f8"])
@@ -106,7 +106,7 @@ def middle(a: Any, b: Any) -> Any:
     return m.where(a == 0, b, m.where(b == 0, a, (a + b) / 2))
 
 
-def test_grouping_that_changes_the_result_is_told_with_three_values() -> None:
+def test_the_error_for_an_operator_that_is_not_associative_shows_three_values() -> None:
     assert (
         "operator middle is not associative: combine(combine(a, b), c) is 1.5 and combine(a, combine(b, c)) is 1.25 for "
         "a = 1.0, b = 1.0, c = 2.0"
@@ -150,7 +150,7 @@ def best(a: Any, b: Any) -> dict[str, Any]:
     return {name: m.where(take, b[name], a[name]) for name in ("v", "at")}
 
 
-def tied(a: Any, b: Any) -> dict[str, Any]:
+def tie(a: Any, b: Any) -> dict[str, Any]:
     """As `best`, but of equal values the one in front."""
     return {name: m.where(b["v"] > a["v"], b[name], a[name]) for name in ("v", "at")}
 
@@ -162,7 +162,7 @@ def ends(a: Any, b: Any) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def restarted(a: Any, b: Any) -> dict[str, Any]:
+def restart(a: Any, b: Any) -> dict[str, Any]:
     """Sums that begin again at a flag: a segmented scan."""
     return {"flag": a["flag"] | b["flag"], "sum": m.where(b["flag"], b["sum"], a["sum"] + b["sum"])}
 
@@ -182,7 +182,7 @@ def brackets(a: Any, b: Any) -> dict[str, Any]:
     return {"open": a["open"] + b["open"] - match, "close": a["close"] + b["close"] - match}
 
 
-def shifted(a: Any, b: Any) -> dict[str, Any]:
+def shift(a: Any, b: Any) -> dict[str, Any]:
     """log Σ exp(x) as a maximum and a sum relative to it."""
     top = m.maximum(a["top"], b["top"])
     parts = [m.where(p["top"] == -INF, 0.0, p["sum"] * m.exp(p["top"] - m.where(top == -INF, 0.0, top))) for p in (a, b)]
@@ -206,12 +206,12 @@ RECORDS: dict[str, tuple[Callable[..., Any], Any, Any, bool]] = {
     "moments with a whole count": (chan, (0, 0, 0), dtype(n="i8", mean="f8", m2="f8"), True),
     "moments of three": (chan, (0, 0, 0), dtype(n="f4", mean=("f4", 3), m2=("f4", 3)), True),
     "argmax": (best, (-INF, 2**31 - 1), dtype(v="f4", at="i4"), True),
-    "argmax in order": (tied, (-INF, 0), dtype(v="f4", at="i4"), False),
+    "argmax in order": (tie, (-INF, 0), dtype(v="f4", at="i4"), False),
     "ends": (ends, (False, 0, 0), dtype(seen="?", first="f8", last="i2"), False),
-    "segmented sum": (restarted, (False, 0), dtype(flag="?", sum="f4"), False),
+    "segmented sum": (restart, (False, 0), dtype(flag="?", sum="f4"), False),
     "largest sum of neighbours": (stretch, (0, -INF, -INF, -INF), dtype(sum="f4", head="f4", tail="f4", best="f4"), False),
     "brackets": (brackets, (0, 0), dtype(open="i4", close="i4"), False),
-    "shifted sums": (shifted, (-INF, 0), dtype(top="f4", sum="f4"), True),
+    "shifted sums": (shift, (-INF, 0), dtype(top="f4", sum="f4"), True),
     "colours": (over, (0, 0), dtype(c="f4", alpha="f4"), False),
     "box": (lambda a, b: {"low": m.minimum(a["low"], b["low"]), "high": m.maximum(a["high"], b["high"])}, (INF, -INF), dtype(low="f4", high="f4"), True),
     "totals": (lambda a, b: {"n": a["n"] + b["n"], "z": a["z"] * b["z"], "any": a["any"] | b["any"]}, (0, 1, False), dtype(n="u1", z="c8", any="?"), True),
@@ -231,7 +231,7 @@ def test_records_whose_order_matters_are_not_taken_for_others(name: str) -> None
 
 
 @pytest.mark.parametrize(
-    ("name", "identity", "told"),
+    ("name", "identity", "message"),
     [
         ("argmax", (0.0, 2**31 - 1), "{'v': 0.0, 'at': 2147483647} is not its identity"),
         ("affine maps", (0, 0), "{'a': 0.0, 'b': 0.0} is not its identity, combine(identity, a) is {'a': "),
@@ -242,9 +242,9 @@ def test_records_whose_order_matters_are_not_taken_for_others(name: str) -> None
         ("totals", (0, 0, False), "is not its identity"),
     ],
 )
-def test_a_wrong_identity_of_records(name: str, identity: Any, told: str) -> None:
+def test_a_wrong_identity_of_records(name: str, identity: Any, message: str) -> None:
     combine, _, of, commutes = RECORDS[name]
-    assert told in refusal(Operator(combine, identity, commutative=commutes), of)
+    assert message in refusal(Operator(combine, identity, commutative=commutes), of)
 
 
 @pytest.mark.parametrize(
@@ -267,15 +267,15 @@ def test_a_wrong_combine_of_records(combine: Any, identity: Any, of: Any) -> Non
 def test_values_that_break_a_law_do_break_it() -> None:
     """The values of a message, put into the formula once more."""
     message = refusal(Operator(middle, 0), "f8")
-    told = {name: float(message.split(f"{name} = ")[1].split(",")[0].split(";")[0]) for name in "abc"}
+    operands = {name: float(message.split(f"{name} = ")[1].split(",")[0].split(";")[0]) for name in "abc"}
     x, y = Symbol("x", np.dtype("f8")), Symbol("y", np.dtype("f8"))
     node = middle(x, y)
 
-    def combined(a: float, b: float) -> float:
+    def combine(a: float, b: float) -> float:
         return float(evaluate(node, {x: np.float64(a), y: np.float64(b)}))
 
-    a, b, c = told.values()
-    assert combined(combined(a, b), c) != combined(a, combined(b, c))
+    a, b, c = operands.values()
+    assert combine(combine(a, b), c) != combine(a, combine(b, c))
 
 
 def test_an_operator_is_tried_once_per_dtype() -> None:

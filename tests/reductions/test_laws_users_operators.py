@@ -1,4 +1,4 @@
-"""Users' operators through their NumPy twins: order, dtypes, fields, OpenCL C, and what is refused."""
+"""Users' operators through their NumPy twins: order, dtypes, fields, OpenCL C, and errors."""
 
 from __future__ import annotations
 
@@ -43,8 +43,8 @@ def moments(a: Record, b: Record) -> dict[str, Node]:
 
 
 def test_matrix_products_keep_their_order() -> None:
-    made = twin(Operator(matrices, (1, 0, 0, 1), MATRIX, commutative=False), MATRIX)
-    assert not made.bound.commutative and not made.bound.vectorisable
+    reduction = twin(Operator(matrices, (1, 0, 0, 1), MATRIX, commutative=False), MATRIX)
+    assert not reduction.bound.commutative and not reduction.bound.vectorisable
     numbers = np.random.default_rng(5)
     data = np.zeros(9, MATRIX)
     for field in "pqrs":
@@ -52,51 +52,51 @@ def test_matrix_products_keep_their_order() -> None:
     product = np.eye(2, dtype=int)
     for row in data:
         product = product @ np.array([[row["p"], row["q"]], [row["r"], row["s"]]])
-    given = made.reduced(data)
-    assert [given[f] for f in "pqrs"] == product.reshape(-1).tolist()
-    acc = made.singles(data[:3])
-    left = made.merge(made.merge(acc[:1], acc[1:2]), acc[2:])
-    assert left == made.merge(acc[:1], made.merge(acc[1:2], acc[2:]))
-    for both in (made.merge(acc[:1], made.identity()), made.merge(made.identity(), acc[:1])):
+    result = reduction.reduce(data)
+    assert [result[f] for f in "pqrs"] == product.reshape(-1).tolist()
+    acc = reduction.singles(data[:3])
+    from_the_left = reduction.merge(reduction.merge(acc[:1], acc[1:2]), acc[2:])
+    assert from_the_left == reduction.merge(acc[:1], reduction.merge(acc[1:2], acc[2:]))
+    for both in (reduction.merge(acc[:1], reduction.identity()), reduction.merge(reduction.identity(), acc[:1])):
         assert both == acc[:1]
 
 
 def test_mean_and_variance_in_one_pass() -> None:
-    made = twin(Operator(moments, (0, 0, 0), MEAN), MEAN)
+    reduction = twin(Operator(moments, (0, 0, 0), MEAN), MEAN)
     numbers = np.random.default_rng(6).normal(3, 2, 50)
     data = np.zeros(50, MEAN)
     data["count"], data["mean"] = 1, numbers
-    given = made.reduced(data)
-    assert given["count"] == 50
-    assert given["mean"] == pytest.approx(numbers.mean())
-    assert given["spread"] == pytest.approx(numbers.var() * 50)
+    result = reduction.reduce(data)
+    assert result["count"] == 50
+    assert result["mean"] == pytest.approx(numbers.mean())
+    assert result["spread"] == pytest.approx(numbers.var() * 50)
 
 
 @pytest.mark.parametrize("code", ["?", "i1", "u8", "f4", "c8"])
 def test_plain_operators_compute_in_the_values_dtype(code: str) -> None:
-    made = twin(Operator(lambda a, b: a ^ b if code in ("?", "i1", "u8") else a + b, 0), code)
+    reduction = twin(Operator(lambda a, b: a ^ b if code in ("?", "i1", "u8") else a + b, 0), code)
     values = sample(code, 8)
     if code in ("?", "i1", "u8"):
-        assert made.reduced(values) == np.bitwise_xor.reduce(values)
+        assert reduction.reduce(values) == np.bitwise_xor.reduce(values)
     else:
-        assert_close(made.reduced(values), values.sum())
-    assert made.bound.result == np.dtype(code)
+        assert_close(reduction.reduce(values), values.sum())
+    assert reduction.bound.result == np.dtype(code)
 
 
 def test_an_operators_own_dtype_is_what_values_become() -> None:
-    bound = twin(Operator(lambda a, b: a * b, 1, dtype="f8"), "f4").bound
-    assert bound.value == bound.result == np.float64
-    for code, wanted in (("f4", "i4"), ("c8", "f4"), ("i4", "u4")):
+    operator = twin(Operator(lambda a, b: a * b, 1, dtype="f8"), "f4").bound
+    assert operator.value == operator.result == np.float64
+    for code, expected in (("f4", "i4"), ("c8", "f4"), ("i4", "u4")):
         with pytest.raises(DTypeError, match=r"cannot become .* without loss; cast them first"):
-            twin(Operator(lambda a, b: a + b, 0, dtype=wanted), code)
+            twin(Operator(lambda a, b: a + b, 0, dtype=expected), code)
 
 
 def test_an_operators_own_dtype_is_aligned_as_kernels_need_it() -> None:
-    packed = np.dtype([("n", "u1"), ("m", "f8", (2, 2)), ("z", "c8")])
-    op = Operator(lambda a, b: {"n": a["n"] + b["n"], "m": a["m"] @ b["m"], "z": a["z"] * b["z"]}, (0, np.eye(2), 1), packed, False)
-    bound = op.bind(packed, "auto", True)
-    assert [bound.result.fields[name] for name in "nmz"] == [(packed["n"], 0), (packed["m"], 8), (packed["z"], 40)]
-    assert is_aligned(bound.result) and bound.value == bound.result
+    layout = np.dtype([("n", "u1"), ("m", "f8", (2, 2)), ("z", "c8")])
+    op = Operator(lambda a, b: {"n": a["n"] + b["n"], "m": a["m"] @ b["m"], "z": a["z"] * b["z"]}, (0, np.eye(2), 1), layout, False)
+    operator = op.bind(layout, "auto", True)
+    assert [operator.result.fields[name] for name in "nmz"] == [(layout["n"], 0), (layout["m"], 8), (layout["z"], 40)]
+    assert is_aligned(operator.result) and operator.value == operator.result
 
 
 def test_values_are_converted_to_the_operators_dtype_field_by_field() -> None:
@@ -105,9 +105,9 @@ def test_values_are_converted_to_the_operators_dtype_field_by_field() -> None:
     op = Operator(lambda x, y: {"a": x["a"] + y["a"], "b": x["b"] * y["b"]}, (0, 1), wide)
     record = Record(a=Symbol("a", narrow["a"]), b=Symbol("b", narrow["b"]))
     formula = Formula((Input("x", narrow, record),), (record,))
-    bound = op.bind(narrow, "auto", True)
-    assert fitted(formula, bound) is formula, "a record's fields are converted as they are absorbed"
-    acc = bound.absorb(Record({c.name: Symbol(c.name, c.dtype) for c in bound.components}), [record], [Symbol("i", np.dtype("i8"))])
+    operator = op.bind(narrow, "auto", True)
+    assert fitted(formula, operator) is formula, "a record's fields are converted as they are absorbed"
+    acc = operator.absorb(Record({c.name: Symbol(c.name, c.dtype) for c in operator.components}), [record], [Symbol("i", np.dtype("i8"))])
     assert [node.dtype for node in acc.values()] == [np.float64, np.int64]
 
     with pytest.raises(DTypeError, match=r"cannot become .* without loss"):
@@ -116,8 +116,8 @@ def test_values_are_converted_to_the_operators_dtype_field_by_field() -> None:
     plain = Symbol("x", np.dtype("f4"))
     formula = Formula((Input("x", plain.dtype, plain),), (plain,))
     assert fitted(formula, NAMED["sum"].bind(plain.dtype, "auto", True)) is formula
-    made = fitted(formula, Operator(lambda x, y: x + y, 0, "f8").bind(plain.dtype, "auto", True))
-    assert isinstance(made.outputs[0], Apply) and made.outputs[0].dtype == np.float64
+    value = fitted(formula, Operator(lambda x, y: x + y, 0, "f8").bind(plain.dtype, "auto", True))
+    assert isinstance(value.outputs[0], Apply) and value.outputs[0].dtype == np.float64
 
 
 def test_first_and_last_are_operators() -> None:
@@ -130,22 +130,22 @@ def test_first_and_last_are_operators() -> None:
             "any": a["any"] | b["any"],
         }
 
-    made = twin(Operator(join, (0, 0, False), ends, commutative=False), ends)
+    reduction = twin(Operator(join, (0, 0, False), ends, commutative=False), ends)
     data = np.array([(k, k, True) for k in range(1, 8)], ends)
-    assert made.reduced(data).tolist() == (1.0, 7.0, True)
-    assert [c.dtype for c in made.bound.components] == [np.float32, np.float32, np.uint8], "a bool is kept as a byte"
+    assert reduction.reduce(data).tolist() == (1.0, 7.0, True)
+    assert [c.dtype for c in reduction.bound.components] == [np.float32, np.float32, np.uint8], "a bool is kept as a byte"
 
 
 @pytest.mark.parametrize("names", [("float", "x y"), ("a); evil(", "*/"), ("total", "ä")])
 def test_fields_may_have_any_name(names: tuple[str, str]) -> None:
     pair = np.dtype([(name, "i4") for name in names])
     first, second = names
-    made = twin(Operator(lambda a, b: {first: a[first] + b[first], second: a[second] | b[second]}, (0, 0), pair), pair)
-    assert made.reduced(np.array([(1, 1), (2, 4), (3, 8)], pair)).tolist() == (6, 13)
-    assert all(c.name.isidentifier() and c.name.isascii() for c in made.bound.components)
+    reduction = twin(Operator(lambda a, b: {first: a[first] + b[first], second: a[second] | b[second]}, (0, 0), pair), pair)
+    assert reduction.reduce(np.array([(1, 1), (2, 4), (3, 8)], pair)).tolist() == (6, 13)
+    assert all(c.name.isidentifier() and c.name.isascii() for c in reduction.bound.components)
 
 
-def test_fields_are_of_the_dtype_asked_for() -> None:
+def test_fields_have_the_dtype_of_the_record() -> None:
     for value in ((3, 4), np.array((3, 4), PAIR)[()]):
         assert fields(value, PAIR, "a pair").dtype == PAIR
 
@@ -162,7 +162,7 @@ def test_an_identity_that_is_no_value_is_refused(identity: Any, code: Any) -> No
 
 
 @pytest.mark.parametrize(
-    ("combine", "code", "told"),
+    ("combine", "code", "message"),
     [
         (lambda a, b: a / b, "i4", "a plain number comes out as float64, which int32 cannot hold without loss"),
         (lambda a, b: a + 0.5, "i4", "a plain number comes out as float64"),
@@ -175,16 +175,16 @@ def test_an_identity_that_is_no_value_is_refused(identity: Any, code: Any) -> No
         (lambda a, b: {"a": a["a"], "b": 0.5}, PAIR, "'b' 0.5 does not fit int64 values"),
     ],
 )
-def test_a_combine_that_gives_something_else_is_refused_when_it_is_bound(combine: Any, code: Any, told: str) -> None:
+def test_a_combine_that_gives_something_else_is_refused_when_it_is_bound(combine: Any, code: Any, message: str) -> None:
     identity = (0, 0) if code is PAIR else 0
-    with pytest.raises(DTypeError) as caught:
+    with pytest.raises(DTypeError) as error:
         Operator(combine, identity, name="mine").bind(np.dtype(code), "auto", True)
-    assert str(caught.value).startswith("operator mine") and told in str(caught.value)
+    assert str(error.value).startswith("operator mine") and message in str(error.value)
 
 
 def test_a_combine_that_gives_something_narrower_or_constant_is_fine() -> None:
-    assert twin(Operator(lambda a, b: (a > b).astype("i1"), 0, check=False), "f8").reduced(np.array([3.0, 1.0])) in (0.0, 1.0)
-    assert twin(Operator(lambda a, b: 1, 0, check=False), "f4").reduced(np.array([3.0, 1.0], np.float32)) == 1.0
+    assert twin(Operator(lambda a, b: (a > b).astype("i1"), 0, check=False), "f8").reduce(np.array([3.0, 1.0])) in (0.0, 1.0)
+    assert twin(Operator(lambda a, b: 1, 0, check=False), "f4").reduce(np.array([3.0, 1.0], np.float32)) == 1.0
     assert twin(Operator(lambda a, b: a < b, 0, check=False), "i4").bound.result == np.int32
 
 
@@ -217,9 +217,9 @@ def test_an_operators_dtype_must_match_the_values() -> None:
 
 # ---------------------------------------------------------------------------------------------------------- OpenCL C
 def test_c_source_uses_both_values_and_needs_a_device() -> None:
-    made = twin(Operator(c_source("fmax(a, b)"), -np.inf), "f4")
+    reduction = twin(Operator(c_source("fmax(a, b)"), -np.inf), "f4")
     with pytest.raises(FormulaError, match=r"c_source\('fmax\(a, b\)'\) cannot be computed on the host"):
-        made.reduced(np.array([1.0, 2.0], np.float32))
+        reduction.reduce(np.array([1.0, 2.0], np.float32))
     for text in ("a", "b + 1", "x", "alpha + beta", ""):
         with pytest.raises(FormulaError, match="must be an expression that uses both a and b"):
             c_source(text)
@@ -229,9 +229,9 @@ def test_c_source_uses_both_values_and_needs_a_device() -> None:
 
 def test_c_source_names_are_whole_words_and_braces_are_kept() -> None:
     a, b = Symbol("a", np.dtype("f4")), Symbol("b", np.dtype("f4"))
-    made = c_source("a + fabs(b) * abs_b + (float2){a, b}.x")(a, b)
-    assert isinstance(made, Apply)
-    text = made.function.spelling(np.dtype("f4"))
+    source = c_source("a + fabs(b) * abs_b + (float2){a, b}.x")(a, b)
+    assert isinstance(source, Apply)
+    text = source.function.spelling(np.dtype("f4"))
     assert text is not None
     assert text.format("p", "q") == f"(p + fabs(q) * abs_b + (float2){{p, q}}.x {SOURCE_MARK})"
     flag = c_source("a & b")(Symbol("a", np.dtype("?")), Symbol("b", np.dtype("?")))

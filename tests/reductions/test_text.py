@@ -17,7 +17,7 @@ from clmapreduce.reductions.text import OperatorText
 MATRIX = np.dtype([("p", "f4"), ("q r", "?"), ("s", "f8")])
 
 
-def bound(name: str, code: Any = "f4", accumulate: Any = "auto", fp64: bool = True) -> Bound:
+def operator_of(name: str, code: Any = "f4", accumulate: Any = "auto", fp64: bool = True) -> Bound:
     return operator(name).bind(np.dtype(code), accumulate, fp64)
 
 
@@ -32,13 +32,13 @@ def identity_map(code: Any) -> Formula:
 
 
 BOUNDS = {
-    "sum": bound("sum"), "compensated": bound("sum", accumulate="compensated"), "argmin": bound("argmin"),
-    "logsumexp": bound("logsumexp"), "any": bound("any", "f8"), "maximum of bools": bound("maximum", "?"),
-    "complex": bound("sum", "c8"), "records": records(), "uint64": bound("minimum", "u8"),
+    "sum": operator_of("sum"), "compensated": operator_of("sum", accumulate="compensated"), "argmin": operator_of("argmin"),
+    "logsumexp": operator_of("logsumexp"), "any": operator_of("any", "f8"), "maximum of bools": operator_of("maximum", "?"),
+    "complex": operator_of("sum", "c8"), "records": records(), "uint64": operator_of("minimum", "u8"),
 }  # fmt: skip
 
 
-def declared(text: str) -> dict[str, str]:
+def declarations(text: str) -> dict[str, str]:
     """Name → type of every variable declared outside the braces."""
     outside = re.sub(r"\{[^{}]*\}", "", text)
     return {name: kind for kind, name in re.findall(r"(?:^|;\s*)(\w+) (\w+) = ", outside, re.M)}
@@ -66,18 +66,18 @@ def test_parts_are_c_names_with_their_types(op: OperatorText) -> None:
 
 def test_declare_copy_and_broadcast_declare_one_variable_per_part(op: OperatorText) -> None:
     for lanes in widths(op):
-        assert declared(op.declare("acc", lanes)) == of(op, "acc", lanes)
-        assert declared(op.copy("new", "old", lanes)) == of(op, "new", lanes)
-        assert declared(op.broadcast("wide", "acc", lanes)) == of(op, "wide", lanes)
-        assert declared(op.last_lane("end", "acc", lanes)) == of(op, "end")
-        assert declared(op.lanes_up("up", "acc", 1, lanes) if lanes > 1 else op.declare("up")) == of(op, "up", lanes)
-        assert declared(op.joined("row", ["a", "b"], lanes)) == of(op, "row", lanes)
-        assert declared(op.paired("p", "a", "b", lanes)).items() >= of(op, "p", lanes).items()
+        assert declarations(op.declare("acc", lanes)) == of(op, "acc", lanes)
+        assert declarations(op.copy("new", "old", lanes)) == of(op, "new", lanes)
+        assert declarations(op.broadcast("wide", "acc", lanes)) == of(op, "wide", lanes)
+        assert declarations(op.last_lane("end", "acc", lanes)) == of(op, "end")
+        assert declarations(op.lanes_up("up", "acc", 1, lanes) if lanes > 1 else op.declare("up")) == of(op, "up", lanes)
+        assert declarations(op.joined("row", ["a", "b"], lanes)) == of(op, "row", lanes)
+        assert declarations(op.paired("p", "a", "b", lanes)).items() >= of(op, "p", lanes).items()
 
 
 def test_assign_and_reset_declare_nothing(op: OperatorText) -> None:
     for text in (op.assign("a", "b"), op.reset("a")):
-        assert not declared(text)
+        assert not declarations(text)
         assert [f"a_{part}" for part, _ in op.parts] == re.findall(r"\b(a_\w+) = ", text)
 
 
@@ -85,7 +85,7 @@ def test_merge_writes_the_target_and_leaves_its_names_inside_braces(op: Operator
     for lanes in widths(op):
         text = op.merge("acc", "acc", "next", lanes)
         assert text.startswith("{\n") and text.endswith("\n}")
-        assert not declared(text)
+        assert not declarations(text)
         assert re.findall(r"^(acc_\w+) = ", text, re.M) == [f"acc_{part}" for part, _ in op.parts]
 
 
@@ -93,26 +93,26 @@ def test_fold_halves_the_lanes_until_one_is_left(op: OperatorText) -> None:
     halving = re.compile(r"^(\w+) (\w+) = (\w+)\.(\w+), (\w+) = (\w+)\.(\w+);", re.M)
     for lanes in widths(op):
         text = op.fold("whole", "acc", lanes)
-        assert of(op, "whole").items() <= declared(text).items()
+        assert of(op, "whole").items() <= declarations(text).items()
         halves = halving.findall(text)
-        left = lanes
+        lanes_left = lanes
         for k in range(0, len(halves), len(op.parts)):
-            left //= 2
-            for (part, kind), found in zip(op.parts, halves[k : k + len(op.parts)], strict=True):
-                source = f"acc_{part}" if 2 * left == lanes else f"whole_h{2 * left}_{part}"
-                name = "whole" if left == 1 else f"whole_h{left}"
-                low, high = ("lo", "hi") if left > 1 else ("x", "y")
-                wide = kind + (str(left) if left > 1 else "")
-                assert found == (wide, f"{name}_{part}", source, low, f"{name}b_{part}", source, high)
-        assert left == 1
+            lanes_left //= 2
+            for (part, kind), half in zip(op.parts, halves[k : k + len(op.parts)], strict=True):
+                source = f"acc_{part}" if 2 * lanes_left == lanes else f"whole_h{2 * lanes_left}_{part}"
+                name = "whole" if lanes_left == 1 else f"whole_h{lanes_left}"
+                low, high = ("lo", "hi") if lanes_left > 1 else ("x", "y")
+                wide = kind + (str(lanes_left) if lanes_left > 1 else "")
+                assert half == (wide, f"{name}_{part}", source, low, f"{name}b_{part}", source, high)
+        assert lanes_left == 1
 
 
 def test_records_lie_in_memory_as_the_layout_says(op: OperatorText) -> None:
     fields = op.bound.layout.fields
     assert fields is not None
     places = {part: f"parts + (size_t)(g + 1) * {op.itemsize} + {fields[part][1]}))" for part, _ in op.parts}
-    written, read = op.write("parts", "g + 1", "acc"), op.read("next", "parts", "g + 1")
-    for (part, kind), line, back in zip(op.parts, written.split("\n"), read.split("\n"), strict=True):
+    text_of_write, read = op.write("parts", "g + 1", "acc"), op.read("next", "parts", "g + 1")
+    for (part, kind), line, back in zip(op.parts, text_of_write.split("\n"), read.split("\n"), strict=True):
         assert line == f"(*(__global {kind} *)({places[part]} = acc_{part};"
         assert back == f"{kind} next_{part} = (*(__global {kind} *)({places[part]};"
 
@@ -132,31 +132,31 @@ def test_absorb_loads_every_place_once_and_in_order(op: OperatorText) -> None:
 
 def test_finish_hands_the_results_parts_to_the_store(op: OperatorText) -> None:
     parts = list(op.bound.result.names or ("",))
-    seen: list[Any] = []
+    calls: list[Any] = []
 
     def store(texts: Any) -> str:
-        seen.append(texts)
+        calls.append(texts)
         return "STORED;"
 
     text = op.finish("acc", store)
-    assert list(seen[0]) == parts
+    assert list(calls[0]) == parts
     assert text.endswith("STORED;\n}")
 
 
 def test_converting_an_accumulator_keeps_its_parts() -> None:
-    wide, narrow = OperatorText(bound("sum"), True), OperatorText(bound("sum", accumulate="fast"), True)
+    wide, narrow = OperatorText(operator_of("sum"), True), OperatorText(operator_of("sum", accumulate="fast"), True)
     text = wide.converted("carry", "acc", narrow)
-    assert declared(text)["carry_total"] == "double"
+    assert declarations(text)["carry_total"] == "double"
     assert "((double)(acc_total))" in text
     assert wide.converted("carry", "acc", wide).strip() == "double carry_total = acc_total;"
     names = [
-        m for made in ("one", "two") for m in re.findall(r"const \w+ (\w+) =", wide.converted(made, "acc", narrow))
+        m for prefix in ("one", "two") for m in re.findall(r"const \w+ (\w+) =", wide.converted(prefix, "acc", narrow))
     ]
     assert len(names) == len(set(names)) == 2, "two conversions may stand in one block"
 
 
 def test_gather_reads_neighbours_of_an_array() -> None:
-    op = OperatorText(bound("product", "f4", "fast"), True)
+    op = OperatorText(operator_of("product", "f4", "fast"), True)
     assert op.gather("v", "tile", "(j)", 2) == "float2 v_total = (float2)(tile_total[(j) + 0], tile_total[(j) + 1]);"
 
 
@@ -167,7 +167,7 @@ def test_gather_reads_neighbours_of_an_array() -> None:
      ("u8", "long", 2**63 - 1), ("?", "int", 2**31 - 1)],
 )  # fmt: skip
 def test_blocks_are_counted_by_an_integer_as_wide_as_the_values(code: str, counter: str, limit: int) -> None:
-    op = OperatorText(bound("argmax", code), True)
+    op = OperatorText(operator_of("argmax", code), True)
     assert (op.block_counter(1), op.block_limit) == (counter, limit)
     assert op.block_counter(8) == counter + "8"
 
@@ -175,16 +175,16 @@ def test_blocks_are_counted_by_an_integer_as_wide_as_the_values(code: str, count
 @pytest.mark.parametrize("lanes", LANES)
 @pytest.mark.parametrize("code", ["?", "i1", "u2", "i4", "f4", "f8"])
 def test_beat_takes_value_and_block_together(code: str, lanes: int) -> None:
-    op = OperatorText(bound("argmin", code), True)
+    op = OperatorText(operator_of("argmin", code), True)
     text = op.beat("best0", identity_map(code), ["i", "j"], "number", lanes)
     assert re.findall(r"^(best0_\w+) = (\w+);", text, re.M)[0][0] == "best0_best"
     assert re.findall(r"^(best0_\w+) = ", text, re.M) == ["best0_best", "best0_block"]
-    chosen = re.findall(r"= \((\w+) \? (\w+) : (best0_\w+)\);", text)
-    assert [old for _, _, old in chosen] == ["best0_best", "best0_block"]
+    choices = re.findall(r"= \((\w+) \? (\w+) : (best0_\w+)\);", text)
+    assert [old for _, _, old in choices] == ["best0_best", "best0_block"]
 
 
 def test_the_winning_block_is_searched_by_value_and_place() -> None:
-    op = OperatorText(bound("argmin", "f4"), True)
+    op = OperatorText(operator_of("argmin", "f4"), True)
     text = op.match(identity_map("f4"), "at", "found_best", "found_place")
     assert "found_place = " in text and "found_best" in text
     assert (
@@ -198,7 +198,7 @@ def test_the_winning_block_is_searched_by_value_and_place() -> None:
 def test_indices_are_those_of_the_kernel() -> None:
     formula = identity_map("f4")
     for narrow, kind in ((True, "int"), (False, "long")):
-        assert f"(({kind})(i))" in OperatorText(bound("argmin"), narrow).absorb("acc", formula, ["i"])
+        assert f"(({kind})(i))" in OperatorText(operator_of("argmin"), narrow).absorb("acc", formula, ["i"])
 
 
 @pytest.mark.parametrize("name", NAMED)
@@ -206,7 +206,7 @@ def test_every_named_operator_writes_every_width_it_claims(name: str) -> None:
     for code in ("?", "i1", "u4", "i8", "f2", "f4", "f8", "c8"):
         if code == "c8" and name in ("minimum", "maximum", "argmin", "argmax", "logsumexp"):
             continue
-        op = OperatorText(bound(name, code), False)
+        op = OperatorText(operator_of(name, code), False)
         for lanes in widths(op):
             for text in (
                 op.absorb("acc", identity_map(code), ["i", "j", "k"], lanes),

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 from support.plans import FACTS, INTEL, PAIR, PARALLEL, SECOND, SEQUENTIAL, chain_of, sizes, source_of
-from support.random_programs import Known, accumulators, finished
+from support.random_programs import NodeValues, accumulators, finish
 
 import clmapreduce as cm
 from clmapreduce.domain.line import Line
@@ -27,7 +27,7 @@ AFFINE = Operator(
     name="affine",
 )  # fmt: skip
 """x ↦ a x + b, one after the other."""
-NAMED = ["sum", "product", "minimum", "maximum", "any", "all", "argmin", "argmax", "logsumexp"]
+OPERATORS = ["sum", "product", "minimum", "maximum", "any", "all", "argmin", "argmax", "logsumexp"]
 SPECIAL = [1.5, -2.0, np.nan, np.inf, 0.0, -0.0, 3.25]
 
 
@@ -37,45 +37,45 @@ class Together:
     def __init__(self, *parts: tuple[Any, Any], accumulate: Any = "auto", fp64: bool = True) -> None:
         self.parts: list[Bound] = []
         self.values: list[Value] = []
-        self.known: Known = {}
+        self.numbers: NodeValues = {}
         for k, (op, numbers) in enumerate(parts):
             array = np.asarray(numbers)
             self.parts.append(operator(op).bind(array.dtype, accumulate, fp64))
             value = symbol(f"v{k}", array.dtype, varies=True)
             self.values.append(value)
-            self.known |= {n: leaf_view(array, name) if name else array for name, n in components(value).items()}
+            self.numbers |= {n: leaf_view(array, name) if name else array for name, n in components(value).items()}
             self.length = array.size
         self.bound = BoundTogether(self.parts)
 
-    def absorbed(self) -> list[dict[str, Any]]:
+    def absorb_all(self) -> list[dict[str, Any]]:
         """The accumulator of nothing, and after each index."""
-        return list(accumulators(self.bound, self.values, self.known, self.length))
+        return list(accumulators(self.bound, self.values, self.numbers, self.length))
 
     def alone(self, k: int) -> list[dict[str, Any]]:
         """The same of one operator alone."""
-        return list(accumulators(self.parts[k], [self.values[k]], self.known, self.length))
+        return list(accumulators(self.parts[k], [self.values[k]], self.numbers, self.length))
 
     def singles(self) -> list[dict[str, Any]]:
         """One accumulator per index, which it knows."""
-        return singles(self.bound, self.values, self.known, self.length)
+        return singles(self.bound, self.values, self.numbers, self.length)
 
 
-def singles(bound: Bound, values: Sequence[Value], known: Mapping[Node, Any], length: int) -> list[dict[str, Any]]:
-    at, acc = Index(), Record({c.name: Symbol(c.name, c.dtype) for c in bound.components})
-    joined: Any = values[0] if len(values) == 1 else tuple(values)
-    result = bound.absorb(acc, [joined], [at])
-    start = {acc[c.name]: np.asarray(c.identity).astype(c.dtype)[()] for c in bound.components}
-    made = []
+def singles(bound_operator: Bound, values: Sequence[Value], numbers: Mapping[Node, Any], length: int) -> list[dict[str, Any]]:
+    at, acc = Index(), Record({c.name: Symbol(c.name, c.dtype) for c in bound_operator.components})
+    value: Any = values[0] if len(values) == 1 else tuple(values)
+    result = bound_operator.absorb(acc, [value], [at])
+    start = {acc[c.name]: np.asarray(c.identity).astype(c.dtype)[()] for c in bound_operator.components}
+    results = []
     for i in range(length):
-        here = {**{n: v[i] for n, v in known.items()}, **start, at: np.int64(i)}
-        made.append({name: evaluate(node, here) for name, node in result.items()})
-    return made
+        here = {**{n: v[i] for n, v in numbers.items()}, **start, at: np.int64(i)}
+        results.append({name: evaluate(node, here) for name, node in result.items()})
+    return results
 
 
-def merged(bound: Bound, a: Mapping[str, Any], b: Mapping[str, Any]) -> dict[str, Any]:
-    left, right = (Record({c.name: Symbol(c.name, c.dtype) for c in bound.components}) for _ in range(2))
-    known: Known = {left[n]: part for n, part in a.items()} | {right[n]: part for n, part in b.items()}
-    return {name: evaluate(node, known) for name, node in bound.merge(left, right).items()}
+def merge(bound_operator: Bound, a: Mapping[str, Any], b: Mapping[str, Any]) -> dict[str, Any]:
+    left, right = (Record({c.name: Symbol(c.name, c.dtype) for c in bound_operator.components}) for _ in range(2))
+    values: NodeValues = {left[n]: part for n, part in a.items()} | {right[n]: part for n, part in b.items()}
+    return {name: evaluate(node, values) for name, node in bound_operator.merge(left, right).items()}
 
 
 def assert_same(a: Mapping[Any, Any], b: Mapping[Any, Any]) -> None:
@@ -97,22 +97,22 @@ def several() -> Together:
 
 # ------------------------------------------------------------------------------------------------------ names and dtypes
 def test_components_are_the_parts_under_names_of_their_own() -> None:
-    made = several()
-    wanted = [(f"r{k}_{c.name}", c.dtype, c.identity) for k, part in enumerate(made.parts) for c in part.components]
-    assert [(c.name, c.dtype, c.identity) for c in made.bound.components] == wanted
-    assert len({name for name, _, _ in wanted}) == len(wanted)
+    together = several()
+    expected = [(f"r{k}_{c.name}", c.dtype, c.identity) for k, part in enumerate(together.parts) for c in part.components]
+    assert [(c.name, c.dtype, c.identity) for c in together.bound.components] == expected
+    assert len({name for name, _, _ in expected}) == len(expected)
 
 
 def test_two_of_one_kind_do_not_share_a_name() -> None:
-    made = Together(("sum", np.ones(2)), ("sum", np.ones(2)))
-    assert [c.name for c in made.bound.components] == ["r0_total", "r1_total"]
+    together = Together(("sum", np.ones(2)), ("sum", np.ones(2)))
+    assert [c.name for c in together.bound.components] == ["r0_total", "r1_total"]
 
 
 def test_an_accumulator_in_memory_is_an_aligned_record_of_all() -> None:
-    made = several()
-    assert made.bound.layout.names == tuple(c.name for c in made.bound.components)
-    assert is_aligned(made.bound.layout)
-    assert made.bound.layout.itemsize >= sum(part.layout.itemsize for part in made.parts) - 8 * len(made.parts)
+    together = several()
+    assert together.bound.layout.names == tuple(c.name for c in together.bound.components)
+    assert is_aligned(together.bound.layout)
+    assert together.bound.layout.itemsize >= sum(part.layout.itemsize for part in together.parts) - 8 * len(together.parts)
 
 
 def test_the_result_is_a_record_of_all_results_in_order() -> None:
@@ -123,70 +123,70 @@ def test_the_result_is_a_record_of_all_results_in_order() -> None:
 
 
 # ------------------------------------------------------------------------------------------------------------- the laws
-@pytest.mark.parametrize("first", NAMED)
+@pytest.mark.parametrize("first", OPERATORS)
 @pytest.mark.parametrize("second", ["sum", "argmin", "logsumexp", "all"])
 def test_each_absorbs_as_if_alone(first: str, second: str) -> None:
     """Also NaN, infinities and both zeros, which another operator's values must not touch."""
-    made = Together((first, np.array(SPECIAL)), (second, np.array(SPECIAL[::-1], "f4")))
-    for i, acc in enumerate(made.absorbed()):
-        both = {f"r{k}_{name}": part for k in (0, 1) for name, part in made.alone(k)[i].items()}
+    together = Together((first, np.array(SPECIAL)), (second, np.array(SPECIAL[::-1], "f4")))
+    for i, acc in enumerate(together.absorb_all()):
+        both = {f"r{k}_{name}": part for k in (0, 1) for name, part in together.alone(k)[i].items()}
         assert_same(acc, both)
 
 
 def test_each_finishes_as_if_alone() -> None:
-    made = several()
-    for i, acc in enumerate(made.absorbed()):
-        own = [part for k, bound in enumerate(made.parts) for part in finished(bound, made.alone(k)[i]).values()]
-        assert_same(finished(made.bound, acc), {f"p{j}": part for j, part in enumerate(own)})
+    together = several()
+    for i, acc in enumerate(together.absorb_all()):
+        own = [part for k, bound_operator in enumerate(together.parts) for part in finish(bound_operator, together.alone(k)[i]).values()]
+        assert_same(finish(together.bound, acc), {f"p{j}": part for j, part in enumerate(own)})
 
 
 def test_each_merges_as_if_alone() -> None:
-    made = several()
-    whole = made.singles()
-    for a, b in itertools.combinations(range(made.length), 2):
-        joined = merged(made.bound, whole[a], whole[b])
-        for k, bound in enumerate(made.parts):
+    together = several()
+    whole = together.singles()
+    for a, b in itertools.combinations(range(together.length), 2):
+        both = merge(together.bound, whole[a], whole[b])
+        for k, bound_operator in enumerate(together.parts):
             alone = singles(
-                bound, [made.values[k]], {n: made.known[n] for n in components(made.values[k]).values()}, made.length
+                bound_operator, [together.values[k]], {n: together.numbers[n] for n in components(together.values[k]).values()}, together.length
             )
-            own = merged(bound, alone[a], alone[b])
-            assert_same({name: joined[f"r{k}_{name}"] for name in own}, own)
+            own = merge(bound_operator, alone[a], alone[b])
+            assert_same({name: both[f"r{k}_{name}"] for name in own}, own)
 
 
 def test_the_identity_changes_nothing() -> None:
-    made = several()
-    nothing = made.absorbed()[0]
-    for acc in made.singles():
-        assert_same(merged(made.bound, acc, nothing), acc)
-        assert_same(merged(made.bound, nothing, acc), acc)
+    together = several()
+    nothing = together.absorb_all()[0]
+    for acc in together.singles():
+        assert_same(merge(together.bound, acc, nothing), acc)
+        assert_same(merge(together.bound, nothing, acc), acc)
 
 
 def test_merging_is_associative() -> None:
-    made = several()
-    for a, b, c in itertools.combinations(made.singles(), 3):
-        left = merged(made.bound, merged(made.bound, a, b), c)
-        assert_same(left, merged(made.bound, a, merged(made.bound, b, c)))
+    together = several()
+    for a, b, c in itertools.combinations(together.singles(), 3):
+        from_the_left = merge(together.bound, merge(together.bound, a, b), c)
+        assert_same(from_the_left, merge(together.bound, a, merge(together.bound, b, c)))
 
 
 def test_absorbing_is_merging_one_by_one() -> None:
-    made = several()
-    joined = made.absorbed()[0]
-    for single in made.singles():
-        joined = merged(made.bound, joined, single)
-    assert_same(joined, made.absorbed()[-1])
+    together = several()
+    total = together.absorb_all()[0]
+    for single in together.singles():
+        total = merge(together.bound, total, single)
+    assert_same(total, together.absorb_all()[-1])
 
 
 def test_several_values_are_absorbed_in_order() -> None:
     x = np.array([3.0, -1.0, 4.0, 1.0])
-    made = Together((SECOND, x), ("sum", x), ("argmin", x))
-    acc = Record({c.name: Symbol(c.name, c.dtype) for c in made.bound.components})
+    together = Together((SECOND, x), ("sum", x), ("argmin", x))
+    acc = Record({c.name: Symbol(c.name, c.dtype) for c in together.bound.components})
     each = [tuple(Symbol(f"{i}{k}", np.dtype("f8")) for k in range(3)) for i in range(4)]
     places = [Symbol(f"at{i}", np.dtype("i8")) for i in range(4)]
-    known: Known = {acc[c.name]: np.asarray(c.identity, c.dtype)[()] for c in made.bound.components}
-    known |= {node: x[i] for i, nodes in enumerate(each) for node in nodes}
-    known |= {place: np.int64(i) for i, place in enumerate(places)}
-    at_once: Any = made.bound.absorb(acc, each, places)  # type: ignore[arg-type]
-    assert_same({name: evaluate(node, known) for name, node in at_once.items()}, made.absorbed()[-1])
+    numbers: NodeValues = {acc[c.name]: np.asarray(c.identity, c.dtype)[()] for c in together.bound.components}
+    numbers |= {node: x[i] for i, nodes in enumerate(each) for node in nodes}
+    numbers |= {place: np.int64(i) for i, place in enumerate(places)}
+    at_once: Any = together.bound.absorb(acc, each, places)  # type: ignore[arg-type]
+    assert_same({name: evaluate(node, numbers) for name, node in at_once.items()}, together.absorb_all()[-1])
 
 
 # ------------------------------------------------------------------------------------------------------------- locating
@@ -196,21 +196,21 @@ def test_several_values_are_absorbed_in_order() -> None:
 )
 def test_the_lowest_place_wins_in_every_order_of_merging(name: str, data: list[float]) -> None:
     x = np.array(data, "f4")
-    made = Together((name, x), ("maximum", x))
-    whole = made.singles()
+    together = Together((name, x), ("maximum", x))
+    whole = together.singles()
     for order in itertools.permutations(range(len(x))):
         acc = whole[order[0]]
         for k in order[1:]:
-            acc = merged(made.bound, acc, whole[k])
-        assert finished(made.bound, acc)["p0"] == getattr(np, name)(x)
+            acc = merge(together.bound, acc, whole[k])
+        assert finish(together.bound, acc)["p0"] == getattr(np, name)(x)
 
 
 def test_places_are_kept_not_searched_for() -> None:
     """What locates alone numbers blocks; together it keeps the index beside the value."""
     x = np.array([1.0, 2.0], "f4")
-    made = Together(("argmin", x), ("sum", x))
-    assert made.parts[0].locates and not made.bound.locates
-    assert [c.name for c in made.bound.components] == ["r0_best", "r0_place", "r1_total"]
+    together = Together(("argmin", x), ("sum", x))
+    assert together.parts[0].locates and not together.bound.locates
+    assert [c.name for c in together.bound.components] == ["r0_best", "r0_place", "r1_total"]
 
 
 def test_kernels_of_operators_together_search_no_blocks() -> None:
@@ -237,16 +237,16 @@ ONES = np.ones(2, "f4")
     ],
 )  # fmt: skip
 def test_one_part_decides_for_all(others: list[Any], commutative: bool, identity: bool, vectorisable: bool) -> None:
-    bound = Together(("sum", ONES), *others, ("maximum", ONES)).bound
-    assert (bound.commutative, bound.has_identity, bound.vectorisable) == (commutative, identity, vectorisable)
+    bound_operator = Together(("sum", ONES), *others, ("maximum", ONES)).bound
+    assert (bound_operator.commutative, bound_operator.has_identity, bound_operator.vectorisable) == (commutative, identity, vectorisable)
 
 
 def test_the_shortest_chain_holds_for_all() -> None:
     assert Together(("sum", ONES), ("maximum", ONES)).bound.chain is None
-    compensated = Together(("maximum", ONES), ("sum", ONES), fp64=False)
-    assert compensated.bound.chain == compensated.parts[1].chain == 4096
-    compensated.parts[0].chain = 100
-    assert BoundTogether(compensated.parts).chain == 100
+    without_doubles = Together(("maximum", ONES), ("sum", ONES), fp64=False)
+    assert without_doubles.bound.chain == without_doubles.parts[1].chain == 4096
+    without_doubles.parts[0].chain = 100
+    assert BoundTogether(without_doubles.parts).chain == 100
 
 
 def test_a_long_line_is_cut_as_the_chain_asks() -> None:
@@ -262,9 +262,9 @@ def test_a_long_line_is_cut_as_the_chain_asks() -> None:
 @pytest.mark.parametrize("lanes", [1, 4])
 def test_statements_name_every_component_once(lanes: int) -> None:
     text = OperatorText(Together(("sum", ONES), ("maximum", ONES), ("argmin", ONES)).bound)
-    declared = text.declare("acc", lanes).splitlines()
+    declarations = text.declare("acc", lanes).splitlines()
     suffix = str(lanes) if lanes > 1 else ""
-    assert [line.split(" = ")[0] for line in declared] == [
+    assert [line.split(" = ")[0] for line in declarations] == [
         f"double{suffix} acc_r0_total", f"float{suffix} acc_r1_best", f"float{suffix} acc_r2_best", f"long{suffix} acc_r2_place",
     ]  # fmt: skip
     assert text.itemsize == 24

@@ -1,4 +1,4 @@
-"""Every call to a driver fails once, in every way: a clean error, nothing lost, and the next call is right."""
+"""Every call to a driver fails once, in every way: a clean error, no leak, and the next call is right."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from dataclasses import replace
 import numpy as np
 import pyopencl as cl
 import pytest
-from support.driver_faults import CODES, ENQUEUED, Driver, fails_cleanly, nothing_lost, places
+from support.driver_faults import CODES, ENQUEUES, Driver, fails_cleanly, no_leak, places
 from support.exact_calls import families
 from support.oracles import assert_same
 
@@ -24,10 +24,10 @@ ALL = families(0)
 def test_warm_calls(name: str, late: bool, context: cm.Context) -> None:
     """Faults take turns; tests/fuzz/endurance_faults.py takes all of them for each call."""
     family, errors, at = ALL[name], 0, list(ALL).index(name)
-    found = [place for place in places(context, family) if not late or place[0] in ENQUEUED]
-    for turn, place in enumerate(found, at):
+    chosen_places = [place for place in places(context, family) if not late or place[0] in ENQUEUES]
+    for turn, place in enumerate(chosen_places, at):
         fault = list(CODES)[turn % len(CODES)]
-        with nothing_lost(context.queue):
+        with no_leak(context.queue):
             errors += bool(fails_cleanly(context, family, Driver(place, fault, late)))
     assert errors
 
@@ -36,14 +36,14 @@ def test_warm_calls(name: str, late: bool, context: cm.Context) -> None:
 def test_calls_that_build(
     fault: str, context: cm.Context, tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """In contexts that have built nothing, with empty folders for what is built."""
+    """In new contexts, with empty folders for binaries."""
     for name in ("new_program", "build_program", "program_info", "new_kernel", "group_info", "argument_count"):
         monkeypatch.setenv("CLMR_CACHE_DIR", str(tmp_path / name))
         fresh = cm.Context(context.device, cl_context=cl.Context([context.device.cl_device]))
-        with nothing_lost(fresh.queue):
+        with no_leak(fresh.queue):
             words = fails_cleanly(fresh, ALL["map"], Driver((name, 0), fault))
-            retried = (name, fault) == ("build_program", "build failure") and context.device.vendor == "pocl"
-            assert words or name == "program_info" or retried  # what is not kept on disk runs all the same
+            tries_twice = (name, fault) == ("build_program", "build failure") and context.device.vendor == "pocl"
+            assert words or name == "program_info" or tries_twice  # a kernel that is not stored on disk runs as well
             if (name, fault) == ("build_program", "no compiler"):
                 assert "no compiler" in words and "another device" in words
 
@@ -77,7 +77,7 @@ def test_a_build_that_fails_without_a_complaint(
 def test_a_binary_that_the_driver_does_not_take(
     name: str, context: cm.Context, tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """It is built from source. PoCL's binaries are not kept."""
+    """It is built from source. PoCL's binaries are not stored."""
     monkeypatch.setenv("CLMR_CACHE_DIR", str(tmp_path))
     for fails in (None, (name, 0)):
         fresh = cm.Context(context.device, cl_context=cl.Context([context.device.cl_device]))
@@ -99,11 +99,11 @@ def test_a_context_that_cannot_be_made(name: str, fault: str, context: cm.Contex
 
 
 def test_a_failed_command_does_not_spoil_what_it_read(context: cm.Context) -> None:
-    """An array that a failed command read can be written, and one that it wrote tells of the failure."""
+    """An array that a failed command read can be written, and one that it wrote raises the error."""
     x = cm.array(np.arange(1000), context)
     step = cm.Map("x + 1")
     step(x, out=step(x))
-    with nothing_lost(context.queue), Driver(("enqueue_kernel", 0), "out of resources", late=True):
+    with no_leak(context.queue), Driver(("enqueue_kernel", 0), "out of resources", late=True):
         y = step(x)
         for _ in range(2):
             with pytest.raises(cm.DeviceMemoryError, match="OUT_OF_RESOURCES"):

@@ -17,18 +17,18 @@ __kernel void cmr_long(__global float *x, int rounds)
 '''
 kernel = hostsched.build(context.queue, SOURCE).kernel("cmr_long")
 memory = np.ones(1 << 16, np.float32)
-borrowed = context.queue.arena.borrow(memory, writable=True)
+buffer = context.queue.arena.borrow(memory, writable=True)
 
 
 def launch(rounds):
     size = min(64, kernel.max_group_size)  # 32 on llvmpipe
-    job = hostsched.KernelJob(kernel, (1 << 16) // size, size, (borrowed, np.int32(rounds)), (borrowed,), (borrowed,))
-    return hostsched.JobGraph([job, hostsched.MapJob(borrowed)]).submit(context.queue)
+    job = hostsched.KernelJob(kernel, (1 << 16) // size, size, (buffer, np.int32(rounds)), (buffer,), (buffer,))
+    return hostsched.JobGraph([job, hostsched.MapJob(buffer)]).submit(context.queue)
 """
 
 
 def test_with_a_kernel_that_writes_host_memory(program: Program) -> None:
-    ended_well(program(ENDLESS + "launch(2000); del memory, borrowed, kernel; print('ends')"), "ends")
+    ended_well(program(ENDLESS + "launch(2000); del memory, buffer, kernel; print('ends')"), "ends")
 
 
 def test_with_a_kernel_that_was_interrupted(program: Program) -> None:
@@ -63,7 +63,7 @@ print("ends")
     ended_well(program(lines), "ends")
 
 
-def test_with_calls_that_nobody_waits_for(program: Program) -> None:
+def test_with_calls_in_flight(program: Program) -> None:
     lines = """
 v = cm.array(np.ones(1 << 20, np.float32))
 for _ in range(200):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from support.child_processes import Program, ended_well
 
-INTERRUPTED = """
+SCRIPT = """
 try:
     (gaussian(x, y)).sum(axis=1, progress=interrupt)
 except KeyboardInterrupt:
@@ -14,12 +14,12 @@ except KeyboardInterrupt:
 
 
 def test_then_exit(program: Program) -> None:
-    ended_well(program(INTERRUPTED), "interrupted")
+    ended_well(program(SCRIPT), "interrupted")
 
 
 def test_then_another_call(program: Program) -> None:
     again = 'print(cm.Reduce("sum")(few))'
-    ended_well(program(INTERRUPTED + again), "interrupted", "499500.0")
+    ended_well(program(SCRIPT + again), "interrupted", "499500.0")
 
 
 def test_then_the_same_kernel_on_device_arrays(program: Program) -> None:
@@ -30,7 +30,7 @@ for _ in range(20):
     assert np.allclose(gaussian(small, small).sum(axis=1).to_numpy()[:, 0], expected, rtol=1e-5)
 print("right")
 """
-    ended_well(program(INTERRUPTED + again), "interrupted", "right")
+    ended_well(program(SCRIPT + again), "interrupted", "right")
 
 
 @pytest.mark.parametrize("part", ["to_numpy", "call"])
@@ -49,12 +49,12 @@ print(cm.array(few).to_numpy().sum(), cm.Reduce("sum")(cm.array(few)).to_numpy()
 
 
 def test_twice_in_a_row(program: Program) -> None:
-    ended_well(program(INTERRUPTED * 3), *["interrupted"] * 3)
+    ended_well(program(SCRIPT * 3), *["interrupted"] * 3)
 
 
 def test_buffers_of_an_interrupted_call_are_not_handed_out_too_early(program: Program) -> None:
     """Results that follow on memory of the same size are right while the dropped call's last pieces still write."""
-    lines = INTERRUPTED.replace("x, y)", "dx, dy)") + """
+    lines = SCRIPT.replace("x, y)", "dx, dy)") + """
 wrong = 0
 for k in range(50):
     v = cm.array(np.full(len(x), k, np.float32))
@@ -66,13 +66,13 @@ print(wrong)
 
 def test_cancel_from_another_thread(program: Program) -> None:
     lines = """
-started = threading.Event()
+start = threading.Event()
 def cancel():
-    started.wait()
+    start.wait()
     context.cancel()
 threading.Thread(target=cancel).start()
 try:
-    gaussian(x, y).sum(axis=1, progress=lambda done, total: started.set())
+    gaussian(x, y).sum(axis=1, progress=lambda done, total: start.set())
 except cm.Cancelled as error:
     print(type(error).__name__, isinstance(error, cm.ClMapReduceError))
 print(cm.Reduce("sum")(few))

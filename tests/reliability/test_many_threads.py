@@ -9,5 +9,5 @@ import clmapreduce as cm
 
 
 def test_mixed_calls(context: cm.Context, rng: np.random.Generator) -> None:
-    made = Threads(context.device, threads=8, calls=12, seed=int(rng.integers(2**32))).run()
-    assert sum(made.values()) == 8 * 12
+    report = Threads(context.device, threads=8, calls=12, seed=int(rng.integers(2**32))).run()
+    assert sum(report.values()) == 8 * 12

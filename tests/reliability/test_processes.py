@@ -19,8 +19,8 @@ from hostsched.compiler import disk_cache
 needs_fork = pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork here")
 Script = Callable[..., "subprocess.CompletedProcess[str]"]
 
-FORKED = """
-def forked(work, leave=os._exit):
+FORKS = """
+def in_child(work, leave=os._exit):
     sys.stdout.flush()
     process = os.fork()
     if process == 0:
@@ -33,7 +33,7 @@ def forked(work, leave=os._exit):
     return os.waitstatus_to_exitcode(os.waitpid(process, 0)[1])
 
 
-def refused(*calls):
+def errors_of(*calls):
     words = []
     for call in calls:
         try:
@@ -83,15 +83,15 @@ def test_a_fork_beside_a_kernels_first_launch(program: Program) -> None:
     """PoCL loads the kernel's library meanwhile, in a thread that the child does not have. The child loads others."""
     lines = """
 import os
-failed = 0
+failures = 0
 for k in range(20):
     late = cm.Map(f"x * {k}.25 + {os.getpid()}")(cm.array(few))
     child = os.fork()
     if not child:
         import _decimal, _sqlite3, _ssl
         os._exit(0)
-    failed += os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) != 0
-print(failed, (late.to_numpy() == few * 19.25 + os.getpid()).all())
+    failures += os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) != 0
+print(failures, (late.to_numpy() == few * 19.25 + os.getpid()).all())
 """
     ended_well(program(lines), "0 True")
 
@@ -99,19 +99,19 @@ print(failed, (late.to_numpy() == few * 19.25 + os.getpid()).all())
 @needs_fork
 def test_a_fork_after_use_refuses_every_call_and_the_parent_goes_on(program: Program) -> None:
     """The child ends as Python programs do, with destructors and exit handlers; only the driver's handlers do not run."""
-    lines = FORKED + """
-held = cm.array(few)
+    lines = FORKS + """
+array = cm.array(few)
 total = cm.Reduce("sum")
 ready = (cm.Map("x * y") >> total).compile([few.shape, few.shape], np.float32)
 plan = cm.SegmentPlan([0, 10, 1000], 1000)
-late = total(held)
+late = total(array)
 calls = [
-    lambda: total(few), lambda: total(held), lambda: held.to_numpy(), lambda: late.to_numpy(), lambda: cm.array(few),
-    lambda: ready(held, held), lambda: plan.reduce(held), lambda: gaussian(x[:9], y[:9]).sum(axis=1),
+    lambda: total(few), lambda: total(array), lambda: array.to_numpy(), lambda: late.to_numpy(), lambda: cm.array(few),
+    lambda: ready(array, array), lambda: plan.reduce(array), lambda: gaussian(x[:9], y[:9]).sum(axis=1),
     lambda: cm.Context(context.device), lambda: cm.devices(), context.wait, lambda: cm.series.exp(1.0, 18),
 ]
-print(forked(lambda: refused(*calls), sys.exit))
-print(late.to_numpy(), total(few), int(ready(held, held)))
+print(in_child(lambda: errors_of(*calls), sys.exit))
+print(late.to_numpy(), total(few), int(ready(array, array)))
 """
     ended_well(program(lines), str([True] * 12), "0", "499500.0 499500.0 332833504")
 
@@ -119,7 +119,7 @@ print(late.to_numpy(), total(few), int(ready(held, held)))
 @needs_fork
 def test_a_forked_child_ends_with_its_status_and_loses_no_output(program: Program) -> None:
     """Intel's exit handlers wait for threads that a child does not have: it hung once in about 60 runs."""
-    lines = FORKED + """
+    lines = FORKS + """
 import atexit, ctypes
 
 total = cm.Reduce("sum")(few)
@@ -128,7 +128,7 @@ libc, parent = ctypes.CDLL(None), os.getpid()
 libc.fdopen.restype = ctypes.c_void_p
 file = ctypes.c_void_p(libc.fdopen(1, b"w"))
 atexit.register(lambda: os.getpid() == parent or (print("Python's line"), libc.fputs(b"C's line\\n", file)))
-print(forked(lambda: "in the child", lambda code: sys.exit(7)))
+print(in_child(lambda: "in the child", lambda code: sys.exit(7)))
 """
     ended_well(program(lines), "in the child", "Python's line", "C's line", "7")
 
@@ -136,7 +136,7 @@ print(forked(lambda: "in the child", lambda code: sys.exit(7)))
 @needs_fork
 def test_a_fork_in_a_thread_while_others_compute(program: Program) -> None:
     """Locks that the other threads hold at that moment hold the child up no longer than the parent."""
-    lines = FORKED + """
+    lines = FORKS + """
 total, stop = cm.Reduce("sum"), threading.Event()
 def work():
     while not stop.is_set():
@@ -147,7 +147,7 @@ for thread in threads:
 codes = []
 def fork():
     for _ in range(5):
-        codes.append(forked(lambda: refused(lambda: total(few), lambda: cm.array(few))))
+        codes.append(in_child(lambda: errors_of(lambda: total(few), lambda: cm.array(few))))
 forker = threading.Thread(target=fork)
 forker.start()
 forker.join()
@@ -161,11 +161,11 @@ print(codes, total(few))
 
 @needs_fork
 def test_a_fork_with_work_pending(program: Program) -> None:
-    lines = FORKED + """
+    lines = FORKS + """
 try:
     gaussian(cm.array(x), cm.array(y)).sum(axis=1, progress=interrupt)
 except KeyboardInterrupt:
-    print(forked(lambda: refused(lambda: cm.array(few)), sys.exit))
+    print(in_child(lambda: errors_of(lambda: cm.array(few)), sys.exit))
 print(cm.Reduce("sum")(few))
 """
     ended_well(program(lines), "[True]", "0", "499500.0")
@@ -181,8 +181,8 @@ POOL = """
         return int(cm.Reduce("sum")(np.arange(1000) + k, context=cm.Context(device)))
 
     if __name__ == "__main__":
-        method, used = sys.argv[1], sys.argv[2] == "used"
-        if used:
+        method, is_used = sys.argv[1], sys.argv[2] == "used"
+        if is_used:
             assert work(0) == 499500
         pool = multiprocessing.get_context(method).Pool(2)
         try:
@@ -196,13 +196,13 @@ POOL = """
 
 
 @pytest.mark.parametrize(
-    ("method", "used"), [("fork", "unused"), ("fork", "used"), ("spawn", "used"), ("forkserver", "used")]
+    ("method", "state"), [("fork", "unused"), ("fork", "used"), ("spawn", "used"), ("forkserver", "used")]
 )
-def test_pools(method: str, used: str, script: Script) -> None:
+def test_pools(method: str, state: str, script: Script) -> None:
     if method not in multiprocessing.get_all_start_methods():
         pytest.skip(f"no {method} here")
-    refused = method == "fork" and used == "used"
-    ended_well(script(POOL, method, used), "True" if refused else "[499500, 500500, 501500]")
+    is_refused = method == "fork" and state == "used"
+    ended_well(script(POOL, method, state), "True" if is_refused else "[499500, 500500, 501500]")
 
 
 COLD = """
@@ -274,10 +274,10 @@ def test_a_process_killed_while_it_stores(tmp_path: pathlib.Path, monkeypatch: p
         process.communicate()
         binary = disk_cache.load("a" * 64)
         assert binary is None or (len(binary) == 8 << 20 and len(set(binary)) == 1)
-    left = list(tmp_path.glob("*.tmp"))
-    for path in left[1:]:
+    leftovers = list(tmp_path.glob("*.tmp"))
+    for path in leftovers[1:]:
         os.utime(path, (0, 0))
     monkeypatch.setattr(disk_cache, "_swept", set())
     disk_cache.store("a" * 64, b"new")
     assert disk_cache.load("a" * 64) == b"new"
-    assert list(tmp_path.glob("*.tmp")) == left[:1], "another process may be writing it"
+    assert list(tmp_path.glob("*.tmp")) == leftovers[:1], "another process may be writing it"

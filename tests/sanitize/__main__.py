@@ -17,14 +17,14 @@ import clmapreduce.device.runtime
 
 def main(name: str, mode: str) -> None:
     """Prints the names of the templates before a wrong result is an error."""
-    rendered: set[str] = set()
+    names: set[str] = set()
     render = clmapreduce.device.runtime.render
 
-    def noted(template: str, context: Any) -> str:
-        rendered.add(template)
+    def note_and_render(template: str, context: Any) -> str:
+        names.add(template)
         return render(template, context)
 
-    clmapreduce.device.runtime.render = noted  # type: ignore[attr-defined]
+    clmapreduce.device.runtime.render = note_and_render  # type: ignore[attr-defined]
     with cm.Context(cm.devices()[0]) as context:
         if mode == "planted":
             run_planted(name, context)
@@ -32,7 +32,7 @@ def main(name: str, mode: str) -> None:
         try:
             CASES[name].run(context, mode)
         finally:
-            print(json.dumps(sorted(rendered)))
+            print(json.dumps(sorted(names)))
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""What a case of `make sanitize` is: a few calls of one kind, and what they must give."""
+"""A case of `make sanitize`: a few calls of one kind, and their expected results."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import clmapreduce as cm
 
 MODES = ("sequential", "parallel")
 Check = tuple[str, Any, Any]
-"""What was called, its result, and what NumPy gives."""
+"""The call's name, its result, and NumPy's."""
 
 
 @dataclass(frozen=True)
@@ -24,11 +24,11 @@ class Case:
 
     def run(self, context: cm.Context, mode: str) -> None:
         """Raises AssertionError where a result is wrong."""
-        for told, found, expected in self.calls(context, mode):
-            found, expected = np.asarray(found), np.asarray(expected)
-            if found.dtype.names:
-                found = np.stack([found[name] for name in found.dtype.names]).astype("f8")
-            np.testing.assert_allclose(found, expected, rtol=2e-5, atol=2e-5, err_msg=told)
+        for label, result, expected in self.calls(context, mode):
+            result, expected = np.asarray(result), np.asarray(expected)
+            if result.dtype.names:
+                result = np.stack([result[name] for name in result.dtype.names]).astype("f8")
+            np.testing.assert_allclose(result, expected, rtol=2e-5, atol=2e-5, err_msg=label)
 
 
 def parallel(calls: Callable[[cm.Context, str], Iterator[Check]]) -> Case:

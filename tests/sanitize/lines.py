@@ -21,7 +21,7 @@ AFFINE = cm.Operator(
 )  # fmt: skip
 """First one affine function, then another one."""
 EITHER = cm.Operator(lambda a, b: a + b - a * b, 0.0, name="either")
-REDUCED: dict[str, Any] = {
+REDUCTIONS: dict[str, Any] = {
     "sum": np.sum, "product": np.prod, "minimum": np.min, "maximum": np.max, "argmin": np.argmin, "argmax": np.argmax,
     "logsumexp": lambda x: np.log(np.exp(x).sum()),
 }  # fmt: skip
@@ -30,13 +30,13 @@ STEPS: dict[str, Any] = {"sum": np.cumsum, "product": np.cumprod, "maximum": np.
 
 def affine(count: int) -> tuple[Any, Any]:
     """Records of numbers near the identity, and the products of the first ones, (2, count)."""
-    made = np.zeros(count, AFFINE_FIELDS)
-    made["a"], made["b"] = 1 + X[:count] / 64, X[-count:]
+    records = np.zeros(count, AFFINE_FIELDS)
+    records["a"], records["b"] = 1 + X[:count] / 64, X[-count:]
     a, b, upto = 1.0, 0.0, []
-    for one in made:
+    for one in records:
         a, b = a * float(one["a"]), b * float(one["a"]) + float(one["b"])
         upto.append((a, b))
-    return made, np.array(upto).T
+    return records, np.array(upto).T
 
 
 def maps(context: cm.Context, mode: str) -> Iterator[Check]:
@@ -48,14 +48,14 @@ def maps(context: cm.Context, mode: str) -> Iterator[Check]:
 
 def reductions(context: cm.Context, mode: str) -> Iterator[Check]:
     how: dict[str, Any] = {"context": context, "mode": mode}
-    for op, whole in REDUCED.items():
+    for op, whole in REDUCTIONS.items():
         for x in (X[:3], SHORT, X):
             x = 1 + x / 64 if op == "product" else x
             yield f"{op} of {len(x)}", cm.Reduce(op)(x, **how), whole(x.astype("f8"))
     for op, whole in (("any", np.any), ("all", np.all)):
         yield op, cm.Reduce(op)(SHORT > 0, **how), whole(SHORT > 0)
-    made, upto = affine(150)
-    yield "affine", np.asarray(cm.Reduce(AFFINE)(made, **how)).reshape(1), upto[:, -1:]
+    records, upto = affine(150)
+    yield "affine", np.asarray(cm.Reduce(AFFINE)(records, **how)).reshape(1), upto[:, -1:]
     yield "either", cm.Reduce(EITHER)(SHORT / 64, **how), 1 - np.prod(1 - SHORT.astype("f8") / 64)
     yield "Kahan sum", cm.Reduce("sum")(X, accumulate="fast", **how), X.astype("f8").sum()
     yield "front", (cm.Map(lambda x: x * x) >> cm.Reduce("sum"))(X, **how), np.square(X.astype("f8")).sum()
@@ -67,10 +67,10 @@ def scans(context: cm.Context, mode: str) -> Iterator[Check]:
         for x in (X[:3], X):
             x = 1 + x / 64 if op == "product" else x
             yield f"{op} of {len(x)}", cm.Scan(op)(x, **how), steps(x.astype("f8"))
-    made, upto = affine(150)
-    yield "affine", cm.Scan(AFFINE)(made, **how), upto
-    moved = np.append(0, X[:-1].astype("f8").cumsum())
-    yield "exclusive sum", cm.Scan("sum", exclusive=True)(X, **how), moved
+    records, upto = affine(150)
+    yield "affine", cm.Scan(AFFINE)(records, **how), upto
+    exclusive = np.append(0, X[:-1].astype("f8").cumsum())
+    yield "exclusive sum", cm.Scan("sum", exclusive=True)(X, **how), exclusive
 
 
 def unfolds(context: cm.Context, mode: str) -> Iterator[Check]:
@@ -90,21 +90,21 @@ def unfolds(context: cm.Context, mode: str) -> Iterator[Check]:
 def partials(context: cm.Context, mode: str) -> Iterator[Check]:
     how: dict[str, Any] = {"context": context, "mode": mode}
     prefixes = np.append(0, X.astype("f8").cumsum())
-    kept = cm.Partials("sum")(X, **how)
-    yield "every prefix", kept.prefix(mode=mode), prefixes
+    sums = cm.Partials("sum")(X, **how)
+    yield "every prefix", sums.prefix(mode=mode), prefixes
     places = RNG.integers(0, 1500, 37)
-    yield "some prefixes", kept.prefix(places, mode=mode), prefixes[places]
-    made, upto = affine(150)
-    found = cm.Partials(AFFINE)(made, **how).prefix(places % 150 + 1, mode=mode)
-    yield "prefixes of records", found, upto[:, places % 150]
+    yield "some prefixes", sums.prefix(places, mode=mode), prefixes[places]
+    records, upto = affine(150)
+    prefixes_there = cm.Partials(AFFINE)(records, **how).prefix(places % 150 + 1, mode=mode)
+    yield "prefixes of records", prefixes_there, upto[:, places % 150]
 
 
 def pipelines(context: cm.Context, mode: str) -> Iterator[Check]:
     how: dict[str, Any] = {"context": context, "mode": mode}
     for x in (SHORT, X):
         wide = x.astype("f8")
-        centred = cm.fuse(lambda x: x - cm.Reduce("sum")(x))
-        yield "centred", centred(x, **how), wide - wide.sum()
+        from_mean = cm.fuse(lambda x: x - cm.Reduce("sum")(x))
+        yield "centred", from_mean(x, **how), wide - wide.sum()
         spread = cm.fuse(lambda x: cm.Reduce("sum")((x - cm.Reduce("sum")(x) / 9) ** 2))
         yield "spread", spread(x, **how), np.square(wide - wide.sum() / 9).sum()
         running = cm.fuse(lambda x: cm.Scan("sum")(x * x) + cm.Reduce("maximum")(x))

@@ -25,7 +25,7 @@ from clmapreduce.vector import Variable
 SMALL, LONG = (37, 90), 20
 """Rows and columns; numbers of a long vector."""
 NEAR = [name for name in NAMES if "Arg" in name or "KMin" in name or name in ("Min", "Max")]
-FOLDED = [name for name in NAMES if name not in NEAR]
+FOLDS = [name for name in NAMES if name not in NEAR]
 RNG = np.random.default_rng(22)
 
 
@@ -33,7 +33,7 @@ def points(count: int, dim: int) -> Any:
     return RNG.uniform(-1, 1, (count, dim)).astype("f4")
 
 
-def reduced(names: list[str], context: cm.Context, mode: str, size: tuple[int, int] = SMALL, **how: Any) -> Iterator[Check]:
+def reduce_all(names: list[str], context: cm.Context, mode: str, size: tuple[int, int] = SMALL, **how: Any) -> Iterator[Check]:
     """Reductions against dense NumPy, which the test's own oracle compares. how: as in a `support.dense_pairs.Case`."""
     for name in names:
         Dense(name, **how).check(RNG, context, mode, [size])
@@ -53,12 +53,12 @@ def vectors(dim: int, context: cm.Context, mode: str) -> Iterator[Check]:
     distance = cm.Vi(x).sqdist(cm.Vj(y))
     terms = np.exp(-apart)
     for backend in ("auto", "2D"):
-        found = ((-distance).exp() * cm.Vj(b)).sum(backend=backend, **how)
-        yield f"Gaussian of {dim}, {backend}", found, terms @ b
-    found = ((1 + distance).rsqrt() * cm.Vj(b)).sum(**how)
-    yield f"multiquadric of {dim}", found, (1 + apart) ** -0.5 @ b
-    found = (-distance).sumsoftmaxweight(cm.Vj(b), **how)
-    yield f"softmax of {dim}", found, terms @ b / terms.sum(1, keepdims=True)
+        result = ((-distance).exp() * cm.Vj(b)).sum(backend=backend, **how)
+        yield f"Gaussian of {dim}, {backend}", result, terms @ b
+    result = ((1 + distance).rsqrt() * cm.Vj(b)).sum(**how)
+    yield f"multiquadric of {dim}", result, (1 + apart) ** -0.5 @ b
+    result = (-distance).sumsoftmaxweight(cm.Vj(b), **how)
+    yield f"softmax of {dim}", result, terms @ b / terms.sum(1, keepdims=True)
     slopes = -2 * (terms[..., None] * (x.astype("f8")[:, None] - y)).sum(1)
     value = (-distance).exp()
     yield f"gradient of {dim}", value.grad(cm.Vi(x), 1).sum(**how), slopes
@@ -113,12 +113,12 @@ def lists(context: cm.Context, mode: str) -> Iterator[Check]:
     """The best columns of distances of long vectors, listed by products and computed as the formula says."""
     x, y = points(SMALL[0], 40), points(150, 40)
     apart = squares(x, y)
-    given = {Variable(0, 40, 0): x, Variable(1, 40, 1): y}
-    for name, k, wanted in (("ArgMin", None, apart.argmin(1)[:, None]), ("ArgKMin", 5, np.argsort(apart, 1)[:, :5])):
-        asked = PairCall(vector("SqDist(Vi(0,40),Vj(1,40))"), PAIR_REDUCTIONS[name], 1, None, PairOptions(k=k))
-        prepared = prepare_pairs(asked, given, Options(mode, context), MATRIX_NEAREST_CPU)
+    arrays = {Variable(0, 40, 0): x, Variable(1, 40, 1): y}
+    for name, k, expected in (("ArgMin", None, apart.argmin(1)[:, None]), ("ArgKMin", 5, np.argsort(apart, 1)[:, :5])):
+        call = PairCall(vector("SqDist(Vi(0,40),Vj(1,40))"), PAIR_REDUCTIONS[name], 1, None, PairOptions(k=k))
+        prepared = prepare_pairs(call, arrays, Options(mode, context), MATRIX_NEAREST_CPU)
         assert isinstance(prepared, Prepared)
-        yield name, prepared.run()[0], wanted
+        yield name, prepared.run()[0], expected
 
 
 def by_units(calls: Callable[[cm.Context, str], Iterator[Check]]) -> Case:
@@ -126,25 +126,25 @@ def by_units(calls: Callable[[cm.Context, str], Iterator[Check]]) -> Case:
 
     def checks(context: cm.Context, mode: str) -> Iterator[Check]:
         with pytest.MonkeyPatch.context() as patch:
-            found = units_everywhere(patch)
+            uses = units_everywhere(patch)
             yield from calls(context, mode)
-            assert any(found)
+            assert any(uses)
 
     return parallel(checks)
 
 
 CASES = {
-    "pairs, folded": Case(partial(reduced, FOLDED)), "pairs, places": Case(partial(reduced, NEAR)),
-    "pairs in shares": Case(partial(reduced, ["Sum", "Max", "ArgMin", "KMin_ArgKMin", "LogSumExp", "either"], backend="2D")),
-    "pairs of a few rows": Case(partial(reduced, ["Sum", "Product", "Min", "ArgKMin", "LogSumExp", "last"], size=(3, 4200))),
-    "pairs of long vectors": Case(partial(reduced, ["Sum", "Min_ArgMin", "LogSumExp", "SumSoftMaxWeight"], dim=LONG)),
-    "pairs in batches": Case(partial(reduced, ["Sum", "ArgMin"], batch=((2, 1), (3,)))),
+    "pairs, folded": Case(partial(reduce_all, FOLDS)), "pairs, places": Case(partial(reduce_all, NEAR)),
+    "pairs in shares": Case(partial(reduce_all, ["Sum", "Max", "ArgMin", "KMin_ArgKMin", "LogSumExp", "either"], backend="2D")),
+    "pairs of a few rows": Case(partial(reduce_all, ["Sum", "Product", "Min", "ArgKMin", "LogSumExp", "last"], size=(3, 4200))),
+    "pairs of long vectors": Case(partial(reduce_all, ["Sum", "Min_ArgMin", "LogSumExp", "SumSoftMaxWeight"], dim=LONG)),
+    "pairs in batches": Case(partial(reduce_all, ["Sum", "ArgMin"], batch=((2, 1), (3,)))),
     "pairs, vectors": Case(partial(vectors, 3)), "pairs, vectors of long ones": Case(partial(vectors, LONG)),
     "pairs, angles": Case(angles), "pairs, blocks": Case(blocks),
     "pairs, nearest": Case(nearest),
-    "units, folded": by_units(partial(reduced, ["Sum", "Mean", "LogSumExp", "LogSumExpWeight", "SumSoftMaxWeight"])),
-    "units, far away": by_units(partial(reduced, ["Sum", "LogSumExp"], centre=1000.0)),
-    "units, long vectors": by_units(partial(reduced, ["Sum", "LogSumExp", "Min_ArgMin"], dim=LONG)),
+    "units, folded": by_units(partial(reduce_all, ["Sum", "Mean", "LogSumExp", "LogSumExpWeight", "SumSoftMaxWeight"])),
+    "units, far away": by_units(partial(reduce_all, ["Sum", "LogSumExp"], centre=1000.0)),
+    "units, long vectors": by_units(partial(reduce_all, ["Sum", "LogSumExp", "Min_ArgMin"], dim=LONG)),
     "units, vectors": by_units(partial(vectors, 3)), "units, vectors of long ones": by_units(partial(vectors, LONG)),
     "units, angles": by_units(angles), "units, blocks": by_units(blocks),
     "units, nearest": by_units(nearest), "units, lists": parallel(lists),

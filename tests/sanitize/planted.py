@@ -1,4 +1,4 @@
-"""Kernels with a known fault: bodies of a kernel of eight items on eight ints, and whether the log must tell of it."""
+"""Kernels with a known fault: bodies of a kernel of eight items on eight ints, and whether the log must show it."""
 
 from __future__ import annotations
 

@@ -29,7 +29,7 @@ COUNT = int(OFFSETS[-1])
 VALUES = RNG.uniform(-1, 1, COUNT).astype("f4")
 COLUMNS = RNG.integers(0, 50, COUNT).astype("i4")
 VECTOR = RNG.uniform(-1, 1, 50).astype("f4")
-REDUCED: dict[str, Any] = {
+REDUCTIONS: dict[str, Any] = {
     "sum": np.sum, "product": np.prod, "minimum": np.min, "maximum": np.max, "argmin": np.argmin, "mean": np.mean,
     "var": np.var, "logsumexp": lambda x: np.log(np.exp(x).sum()),
 }  # fmt: skip
@@ -44,10 +44,10 @@ EMPTY = -3
 
 def whole(op: str, x: Any, offsets: Any = OFFSETS) -> Any:
     """What each segment gives, `EMPTY` where it holds nothing."""
-    return np.array([REDUCED[op](x[a:b].astype("f8")) if b > a else EMPTY for a, b in pairwise(offsets)])
+    return np.array([REDUCTIONS[op](x[a:b].astype("f8")) if b > a else EMPTY for a, b in pairwise(offsets)])
 
 
-def forced(box: Any, op: Any, elements: list[Element], front: Any, context: cm.Context, mode: str, **how: Any) -> Any:
+def reduce_by_box(box: Any, op: Any, elements: list[Element], front: Any, context: cm.Context, mode: str, **how: Any) -> Any:
     """Segments reduced by the scheme that a launch box belongs to. how: as in a `SegmentCall`."""
     prepared = prepare_segments(
         SegmentCall(*segment_operator(op), front, **how),
@@ -61,13 +61,13 @@ def forced(box: Any, op: Any, elements: list[Element], front: Any, context: cm.C
 
 def of_a_box(box: Any, context: cm.Context, mode: str) -> Iterator[Check]:
     """Every operator; records in order; values through columns; an initial value."""
-    one = partial(forced, box, context=context, mode=mode)
-    for op in REDUCED:
+    one = partial(reduce_by_box, box, context=context, mode=mode)
+    for op in REDUCTIONS:
         x = 1 + VALUES / 64 if op == "product" else VALUES
         yield op, one(op, [Element(x)], lambda x: x, empty=EMPTY), whole(op, x)
-    gathered = [Element(VALUES), Element(VECTOR, (2,)), Element(COLUMNS, is_value=False)]
+    elements = [Element(VALUES), Element(VECTOR, (2,)), Element(COLUMNS, is_value=False)]
     terms = VALUES.astype("f8") * VECTOR[COLUMNS]
-    yield "matrix", one("sum", gathered, lambda a, b: a * b, empty=EMPTY), whole("sum", terms)
+    yield "matrix", one("sum", elements, lambda a, b: a * b, empty=EMPTY), whole("sum", terms)
     yield "initial value", one("sum", [Element(VALUES)], lambda x: x, init=2), whole("sum", VALUES) * (LENGTHS > 0) + 2
 
 
@@ -75,29 +75,29 @@ def walks(context: cm.Context, mode: str) -> Iterator[Check]:
     """Every operator; affine functions, one after another."""
     box = SHORT_WALKS if mode == "parallel" else walk_box(ComputeMode.SEQUENTIAL, context.facts)
     yield from of_a_box(box, context, mode)
-    made = np.resize(affine(150)[0], COUNT)
-    wanted = []
+    records = np.resize(affine(150)[0], COUNT)
+    expected = []
     for first, end in pairwise(OFFSETS):
         a, b = 1.0, 0.0
-        for one in made[first:end]:
+        for one in records[first:end]:
             a, b = a * float(one["a"]), b * float(one["a"]) + float(one["b"])
-        wanted.append((a, b))
-    yield "affine", forced(box, AFFINE, [Element(made)], lambda x: x, context, mode), np.array(wanted).T
+        expected.append((a, b))
+    yield "affine", reduce_by_box(box, AFFINE, [Element(records)], lambda x: x, context, mode), np.array(expected).T
 
 
 def calls(context: cm.Context, mode: str) -> Iterator[Check]:
     """The scheme of the device's own choice, through every front end."""
     how: dict[str, Any] = {"context": context, "mode": mode}
-    for op in REDUCED:
+    for op in REDUCTIONS:
         x = 1 + VALUES / 64 if op == "product" else VALUES
         yield op, cm.segmented_reduce(x, OFFSETS, op, empty=EMPTY, **how), whole(op, x)
     sources = RNG.permutation(len(LENGTHS))
-    moved = np.concatenate([[0], LENGTHS[sources].cumsum()])
-    found = cm.segmented_reduce(VALUES, moved.astype("i4"), sources=OFFSETS[:-1][sources], empty=EMPTY, **how)
-    yield "through sources", found, whole("sum", VALUES)[sources]
+    begins = np.concatenate([[0], LENGTHS[sources].cumsum()])
+    result = cm.segmented_reduce(VALUES, begins.astype("i4"), sources=OFFSETS[:-1][sources], empty=EMPTY, **how)
+    yield "through sources", result, whole("sum", VALUES)[sources]
     columns = np.stack([VALUES, 2 * VALUES, -VALUES], 1)
-    wanted = np.stack([whole("sum", column) for column in columns.T], 1)
-    yield "of columns", cm.segmented_reduce(columns, OFFSETS, empty=EMPTY, **how), wanted
+    expected = np.stack([whole("sum", column) for column in columns.T], 1)
+    yield "of columns", cm.segmented_reduce(columns, OFFSETS, empty=EMPTY, **how), expected
 
 
 def matrices(context: cm.Context, mode: str) -> Iterator[Check]:
@@ -115,18 +115,18 @@ def runs(context: cm.Context, mode: str) -> Iterator[Check]:
     how: dict[str, Any] = {"context": context, "mode": mode}
     for dtype in ("i4", "u1"):
         keys = (np.repeat(np.arange(len(LENGTHS)), LENGTHS) * 7 % 11).astype(dtype)
-        for given in (keys, keys[:1], keys[:300] * 0, np.arange(200).astype(dtype)):
-            starts = np.concatenate([[0], np.flatnonzero(given[1:] != given[:-1]) + 1])
-            x = VALUES[: len(given)]
-            told = f"{dtype}, {len(starts)} runs of {len(given)}"
-            found, sums = cm.reduce_by_key(given, x, **how)
-            yield told, found, given[starts]
-            yield told, sums, np.add.reduceat(x.astype("f8"), starts)
-            yield told, cm.run_lengths(given, **how)[1], np.diff(np.append(starts, len(given)))
-            ends = np.append(starts[1:], len(given)) - 1
-            yield told, cm.reduce_by_key(given, x, "maximum", key="last", **how)[0], given[ends]
-            padded = cm.reduce_by_key(cm.array(given, context), x, count="device", mode=mode)
-            yield f"{told}, padded", padded[1].to_numpy()[: len(starts)], np.add.reduceat(x.astype("f8"), starts)
+        for keys_here in (keys, keys[:1], keys[:300] * 0, np.arange(200).astype(dtype)):
+            starts = np.concatenate([[0], np.flatnonzero(keys_here[1:] != keys_here[:-1]) + 1])
+            x = VALUES[: len(keys_here)]
+            label = f"{dtype}, {len(starts)} runs of {len(keys_here)}"
+            keys_of_runs, sums = cm.reduce_by_key(keys_here, x, **how)
+            yield label, keys_of_runs, keys_here[starts]
+            yield label, sums, np.add.reduceat(x.astype("f8"), starts)
+            yield label, cm.run_lengths(keys_here, **how)[1], np.diff(np.append(starts, len(keys_here)))
+            ends = np.append(starts[1:], len(keys_here)) - 1
+            yield label, cm.reduce_by_key(keys_here, x, "maximum", key="last", **how)[0], keys_here[ends]
+            with_padding = cm.reduce_by_key(cm.array(keys_here, context), x, count="device", mode=mode)
+            yield f"{label}, padded", with_padding[1].to_numpy()[: len(starts)], np.add.reduceat(x.astype("f8"), starts)
 
 
 def marks(context: cm.Context, mode: str) -> Iterator[Check]:

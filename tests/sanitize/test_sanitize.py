@@ -1,9 +1,9 @@
-"""Kernels under oclgrind, which sees data races, accesses outside of memory, barriers that not all items pass, and numbers
-that nobody wrote.
+"""Kernels under oclgrind, which sees data races, accesses outside of memory, barriers that not all items pass, and reads of
+memory that no command wrote.
 
-A case is a process of its own; its log must be empty. `make sanitize` runs this. Planted faults show that the log tells.
+A case is a process of its own; its log must be empty. `make sanitize` runs this. Planted faults show that the log reports them.
 Kernels are compiled without optimisation (`-O0`). With it oclgrind 21.10 takes `~(x == y) & 1` of vectors for 255, and has no function `llvm.usub.sat`, which LLVM 14 makes of a clamped
-difference. What is checked is so the text, and no load of it is optimised away.
+difference. So the text itself is checked, and no load is optimised away.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ LOOKED_AT = {
     *((case, "parallel") for case in ("scans", "power series", "segments", "sparse matrices", "walks", "teams")),
     *((case, "parallel") for case in ("pairs, folded", "pairs, places", "pairs, angles", "units, folded")),
 }  # fmt: skip
-"""Cases in which reads of what nobody wrote are looked for. In others this check of oclgrind 21.10 crashes, or gives a false
+"""Cases checked for reads of memory that no command wrote. In others this check of oclgrind 21.10 crashes, or gives a false
 alarm wherever the upper half of sixteen numbers is taken: a test below shows it.
 """
 RUNS = [(case, mode) for case in CASES for mode in CASES[case].modes]
@@ -44,7 +44,7 @@ pytestmark = [
 
 
 @dataclass(frozen=True)
-class Ended:
+class Outcome:
     """What a process under oclgrind left."""
 
     code: int
@@ -52,9 +52,10 @@ class Ended:
     log: str
 
 
-def under_oclgrind(case: str, mode: str, folder: Path, uninitialised: bool) -> Ended:
-    """Runs a case in a process of its own. uninitialised: whether reads of what nobody wrote are looked for."""
-    log = folder / f"{case}-{mode}-{uninitialised}.log"
+def under_oclgrind(case: str, mode: str, folder: Path, check_reads: bool) -> Outcome:
+    """Runs a case in a process of its own. check_reads: whether to look for reads of
+    memory that no command wrote."""
+    log = folder / f"{case}-{mode}-{check_reads}.log"
     settings = {
         "OCL_ICD_VENDORS": str(DRIVER),
         "OCLGRIND_BUILD_OPTIONS": "-O0",
@@ -66,52 +67,52 @@ def under_oclgrind(case: str, mode: str, folder: Path, uninitialised: bool) -> E
         "CLMR_CACHE_DIR": str(folder / "kernels"),
         "PYTHONPATH": os.pathsep.join([str(TESTS.parent), str(TESTS)]),
     }
-    if uninitialised:  # any value switches it on
+    if check_reads:  # any value switches it on
         settings["OCLGRIND_UNINITIALIZED"] = "1"
-    ended = subprocess.run(
+    process = subprocess.run(
         [sys.executable, "-m", "sanitize", case, mode], env={**os.environ, **settings}, capture_output=True, text=True,
         timeout=SECONDS, check=False,
     )  # fmt: skip
-    return Ended(ended.returncode, ended.stdout + ended.stderr[-2000:], log.read_text() if log.exists() else "")
+    return Outcome(process.returncode, process.stdout + process.stderr[-2000:], log.read_text() if log.exists() else "")
 
 
 @pytest.fixture(scope="module")
-def ended(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[tuple[str, str], Future[Ended]]]:
+def outcomes(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[tuple[str, str], Future[Outcome]]]:
     """(case, mode) → its end, all under way at once on the processors there are."""
     folder = tmp_path_factory.mktemp("sanitize")
     with ThreadPoolExecutor(os.cpu_count()) as pool:
-        found = {run: pool.submit(under_oclgrind, *run, folder, run in LOOKED_AT) for run in RUNS}
-        yield found
-        for future in found.values():
+        futures = {run: pool.submit(under_oclgrind, *run, folder, run in LOOKED_AT) for run in RUNS}
+        yield futures
+        for future in futures.values():
             future.cancel()
 
 
 @pytest.mark.parametrize(("case", "mode"), RUNS)
 def test_no_kernel_races_or_leaves_its_memory(
-    case: str, mode: str, ended: dict[tuple[str, str], Future[Ended]]
+    case: str, mode: str, outcomes: dict[tuple[str, str], Future[Outcome]]
 ) -> None:
-    found = ended[case, mode].result()
-    assert found.log == ""
-    assert found.code == 0, found.output
+    outcome = outcomes[case, mode].result()
+    assert outcome.log == ""
+    assert outcome.code == 0, outcome.output
 
 
 @pytest.mark.parametrize("fault", PLANTED)
 def test_a_planted_fault_is_logged(fault: str, tmp_path: Path) -> None:
-    found = under_oclgrind(fault, "planted", tmp_path, True)
-    assert found.code == 0, found.output
-    assert (found.log == "") == (fault == "no fault")
+    outcome = under_oclgrind(fault, "planted", tmp_path, True)
+    assert outcome.code == 0, outcome.output
+    assert (outcome.log == "") == (fault == "no fault")
 
 
 def test_why_some_cases_are_not_looked_at_for_uninitialised_reads(tmp_path: Path) -> None:
     """oclgrind 21.10 takes numbers in the upper half of sixteen for unwritten: with that check alone it complains."""
-    for uninitialised in (False, True):
-        found = under_oclgrind(FALSE_ALARM, "planted", tmp_path, uninitialised)
-        assert found.code == 0, found.output
-        assert ("Uninitialized" in found.log) == uninitialised, "oclgrind is right now: look at every case"
+    for check_reads in (False, True):
+        outcome = under_oclgrind(FALSE_ALARM, "planted", tmp_path, check_reads)
+        assert outcome.code == 0, outcome.output
+        assert ("Uninitialized" in outcome.log) == check_reads, "oclgrind is right now: look at every case"
 
 
-def test_which_templates_ran(ended: dict[tuple[str, str], Future[Ended]]) -> None:
+def test_which_templates_ran(outcomes: dict[tuple[str, str], Future[Outcome]]) -> None:
     """A new template needs a case."""
-    outputs = [future.result().output.splitlines() for future in ended.values()]
+    outputs = [future.result().output.splitlines() for future in outcomes.values()]
     ran = {name for lines in outputs if lines and lines[0].startswith("[") for name in json.loads(lines[0])}
     assert {name for name in template_names() if name.startswith("kernel/")} == ran

@@ -1,4 +1,4 @@
-"""What all schemes share: keys that tell kernels apart, and the text that stores results."""
+"""What all schemes share: keys of kernels, and the text that stores results."""
 
 from __future__ import annotations
 
@@ -23,8 +23,9 @@ import clmapreduce as cm
 from clmapreduce.formula.formula import Formula, Input, symbol
 from clmapreduce.formula.node import Node
 from clmapreduce.plan import LocalArray
-from clmapreduce.schemes.common.kernel import out_parameters, store_text
 from clmapreduce.schemes.common.kernel_data import KernelText, Target
+from clmapreduce.schemes.common.outputs import out_parameters
+from clmapreduce.schemes.common.stores import store_text
 
 
 @dataclass(frozen=True, eq=False)
@@ -73,30 +74,30 @@ def test_local_memory_is_counted() -> None:
 
 
 def test_equal_operators_and_formulas_are_one_kernel() -> None:
-    """Kernels are found again by content, not by which object was traced."""
-    seen = {reduce_plan("sum", formula_of(lambda x: x * 2, "f4"), 10**6, SEQUENTIAL, INTEL).stages[0].spec for _ in "ab"}
-    assert len(seen) == 1
+    """A formula's content is the key of its kernel, not the object."""
+    specs = {reduce_plan("sum", formula_of(lambda x: x * 2, "f4"), 10**6, SEQUENTIAL, INTEL).stages[0].spec for _ in "ab"}
+    assert len(specs) == 1
     others = [formula_of(lambda x: x * 3, "f4"), formula_of(lambda x: x * 2.5, "f4"), formula_of(lambda x: x * 2, "f8")]
-    seen |= {reduce_plan("sum", formula, 10**6, SEQUENTIAL, INTEL).stages[0].spec for formula in others}
-    assert len(seen) == 4
+    specs |= {reduce_plan("sum", formula, 10**6, SEQUENTIAL, INTEL).stages[0].spec for formula in others}
+    assert len(specs) == 4
 
 
 def test_what_is_shared_is_not_what_is_equal() -> None:
     x = symbol("in0", F4)
     assert isinstance(x, Node)
     inputs, square = (Input("in0", F4, x),), x * x
-    twice, shared = Formula(inputs, (x * x + x * x,)), Formula(inputs, (square + square,))
-    assert twice.content != shared.content
+    twice, common = Formula(inputs, (x * x + x * x,)), Formula(inputs, (square + square,))
+    assert twice.content != common.content
     assert twice.content == Formula(inputs, (x * x + x * x,)).content == twice.instance().content
 
 
-def test_zeros_of_either_sign_are_told_apart() -> None:
+def test_zeros_of_either_sign_are_distinct() -> None:
     plus, minus, none = (formula_of(lambda x, zero=zero: x + zero, "f4").content for zero in (0.0, -0.0, np.nan))
     assert plus != minus and none != plus and none == formula_of(lambda x: x + np.nan, "f4").content
 
 
-def test_a_users_combine_is_never_taken_for_another() -> None:
-    """It may be the same function, and give something else the next time."""
+def test_two_combines_of_users_are_never_equal() -> None:
+    """It may be the same function with another result the next time."""
     operator = cm.Operator(lambda a, b: a + b, 0)
     one, other = (operator.bind(F4, "auto", True) for _ in range(2))
     assert one.content == one.content != other.content
@@ -106,8 +107,8 @@ def test_the_vendor_decides_vocabulary_and_shuffles() -> None:
     for name, facts in FACTS.items():
         for mode in MODES:
             context = MapWithArrays(Target.of(mode, facts, True, streaming=True)).context()
-            named = {"subgroups": "subgroups+intel", "amd": "portable", "small": "portable"}
-            assert context["vendor"] == named.get(name, name)
+            vendors = {"subgroups": "subgroups+intel", "amd": "portable", "small": "portable"}
+            assert context["vendor"] == vendors.get(name, name)
             width = {"nvidia": 32, "subgroups": 16}.get(name, 1)
             assert context["subgroup"] == (width if mode is PARALLEL else 1)
             assert context["cpu"] == (facts.kind == "cpu")

@@ -1,4 +1,4 @@
-"""A process in which a thread writes any numbers to the index arrays of calls that run. Arguments: what is written, the
+"""A process in which a thread writes any numbers to the index arrays of calls that run. Arguments: the array to write, the
 mode, the device's place among all.
 """
 
@@ -31,11 +31,11 @@ def wrong(size: int, dtype: str) -> list[Any]:
     return [RNG.integers(-(1 << b), 1 << b, size).astype(dtype) for b in (bits, 31, 19, 8)]
 
 
-def scribble(array: Any, right: Any, others: list[Any], stop: threading.Event) -> None:
+def scribble(array: Any, original: Any, others: list[Any], stop: threading.Event) -> None:
     while not stop.is_set():
         for other in others:
             np.copyto(array[1:-1], other[1:-1])
-            np.copyto(array, right)
+            np.copyto(array, original)
 
 
 def calls(what: str, mode: str, context: cm.Context) -> tuple[Any, list[Callable[[], Any]]]:
@@ -76,7 +76,7 @@ def calls(what: str, mode: str, context: cm.Context) -> tuple[Any, list[Callable
 def main(what: str, mode: str, place: int) -> None:
     context = cm.Context(cm.devices()[place])
     array, readers = calls(what, mode, context)
-    stop, right, others = threading.Event(), array.copy(), wrong(array.size, array.dtype.str)
+    stop, original, others = threading.Event(), array.copy(), wrong(array.size, array.dtype.str)
     for call in readers:
         call()
     if what != "keys":  # what no check sees at all
@@ -84,8 +84,8 @@ def main(what: str, mode: str, place: int) -> None:
             np.copyto(array[1:-1], other[1:-1])
             for call in readers:
                 ran(call)
-        np.copyto(array, right)
-    thread = threading.Thread(target=scribble, args=(array, right, others, stop))
+        np.copyto(array, original)
+    thread = threading.Thread(target=scribble, args=(array, original, others, stop))
     thread.start()
     try:
         for _ in range(CALLS):

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from support.random_segments import RANDOM, geometries, shaped
+from support.random_segments import RANDOM, geometries, offsets_in_shape
 
 import clmapreduce as cm
 from clmapreduce.calls.options import Options
@@ -35,7 +35,7 @@ def contexts() -> list[cm.Context]:
     return [cm.Context(device) for device in CPUS]
 
 
-def reduced(context: cm.Context, box: str, values: Any, offsets: Any, op: str) -> Any:
+def reduce(context: cm.Context, box: str, values: Any, offsets: Any, op: str) -> Any:
     mode, launch_box = BOXES[box]
     prepared = prepare_segments(
         SegmentCall(*segment_operator(op), identity),
@@ -61,16 +61,16 @@ def numbers(rng: np.random.Generator, length: int) -> Any:
 @pytest.mark.parametrize("box", BOXES)
 def test_segments_give_the_same_bits(box: str, op: str, contexts: list[cm.Context], rng: np.random.Generator) -> None:
     for shape in ("1 to 40", "1 to 4000", "power law", "a giant among ones", "at the ends of chunks"):
-        offsets = shaped(shape, rng)
+        offsets = offsets_in_shape(shape, rng)
         values = numbers(rng, int(offsets[-1]))
-        assert_one_bit_pattern([reduced(c, box, values, offsets, op) for c in contexts], (box, op, shape))
+        assert_one_bit_pattern([reduce(c, box, values, offsets, op) for c in contexts], (box, op, shape))
 
 
 @RANDOM
 @given(offsets=geometries(), box=st.sampled_from(sorted(BOXES)), op=st.sampled_from(["sum", "maximum", "mean"]), seed=st.integers(0, 2**32))
 def test_random_segments_give_the_same_bits(contexts: list[cm.Context], offsets: Any, box: str, op: str, seed: int) -> None:
     values = numbers(np.random.default_rng(seed), int(offsets[-1]))
-    assert_one_bit_pattern([reduced(c, box, values, offsets, op) for c in contexts], (box, op))
+    assert_one_bit_pattern([reduce(c, box, values, offsets, op) for c in contexts], (box, op))
 
 
 def test_runs_of_keys_give_the_same_bits(contexts: list[cm.Context], mode: str, rng: np.random.Generator) -> None:
@@ -87,7 +87,7 @@ def test_runs_of_keys_give_the_same_bits(contexts: list[cm.Context], mode: str, 
 def test_sparse_products_give_the_same_bits(contexts: list[cm.Context], mode: str, rng: np.random.Generator) -> None:
     """Entries are powers of two: compilers may round a product and its sum together, and each does as it likes."""
     for shape in ("1 to 40", "1 to 4000", "power law", "a giant among ones"):
-        indptr = shaped(shape, rng)
+        indptr = offsets_in_shape(shape, rng)
         size = int(indptr[-1])
         matrix = indptr, rng.integers(0, 2000, size), (2.0 ** rng.integers(-6, 6, size)).astype("f4")
         for trailing in ((), (3,)):

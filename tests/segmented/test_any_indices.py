@@ -44,27 +44,27 @@ def near(rng: np.random.Generator, size: int, limit: int) -> Any:
 
 
 @pytest.mark.drawn
-@pytest.mark.parametrize("gathered", [True, False])
+@pytest.mark.parametrize("with_sources", [True, False])
 @pytest.mark.parametrize("dtype", ["i4", "i8"])
 @pytest.mark.parametrize("box", BOXES)
 def test_wrong_indices_stay_inside(
-    box: str, dtype: str, gathered: bool, context: cm.Context, rng: np.random.Generator
+    box: str, dtype: str, with_sources: bool, context: cm.Context, rng: np.random.Generator
 ) -> None:
     """Kernels that no check stands before, on arrays between margins: sums never hold one of these, which stay."""
     if box == "lanes" and context.facts.kind != "cpu":
         pytest.skip("for CPUs")
     mode = "sequential" if isinstance(BOXES[box], LanesBox) else "parallel"
     for segments, length in ((3, 40), (40, 600), (9000, 70_000), (20_000, 9000)):
-        count = 900 if gathered else length
+        count = 900 if with_sources else length
         values, _ = amid(np.ones(count, "f4"))
         out, around = amid(np.zeros(segments, "f4"))
         # Where results are copied back, segments that no chunk reaches would hold what lay in the device's memory.
         target = out if context.facts.lends_memory else cm.array(out, context)
-        right = np.sort(rng.integers(0, length, segments + 1))
-        right[0], right[-1] = 0, length
-        wrong = np.where(rng.random(segments + 1) < rng.choice([0.01, 0.2, 1]), near(rng, segments + 1, length), right)
-        elements = [Element(values, (1,) if gathered else ())]
-        if gathered:
+        offsets = np.sort(rng.integers(0, length, segments + 1))
+        offsets[0], offsets[-1] = 0, length
+        wrong = np.where(rng.random(segments + 1) < rng.choice([0.01, 0.2, 1]), near(rng, segments + 1, length), offsets)
+        elements = [Element(values, (1,) if with_sources else ())]
+        if with_sources:
             elements.append(Element(near(rng, length, count).astype(dtype), is_value=False))
         prepared = prepare_segments(
             SegmentCall(*segment_operator("sum"), lambda x: x),
@@ -74,7 +74,7 @@ def test_wrong_indices_stay_inside(
         )  # fmt: skip
         assert isinstance(prepared, Prepared)
         zeros = {k: cm.array(np.zeros(n, "u1"), context) for k, n in prepared.executable.plan.scratch.items()}
-        prepared.call.arrays.update({name: array.buffer for name, array in zeros.items()})  # nothing left by others
+        prepared.call.arrays.update({name: array.buffer for name, array in zeros.items()})  # no results of other calls
         prepared.run()
         assert np.abs(np.asarray(target)).max() < OUTSIDE / 2
         assert_same(np.delete(around, np.s_[MARGIN:-MARGIN]), np.full(2 * MARGIN, OUTSIDE, "f4"))
@@ -85,9 +85,9 @@ def test_wrong_indices_stay_inside(
 def test_indices_that_change_during_calls(what: str, context: cm.Context, mode: str) -> None:
     """Another thread writes any numbers while calls run, checked ones and unchecked ones: the process survives."""
     place = str(cm.devices().index(context.device))
-    ended = subprocess.run(
+    process = subprocess.run(
         [sys.executable, str(CHILD), what, mode, place], timeout=240, capture_output=True, text=True, check=False,
         env=with_library(),
     )  # fmt: skip
-    assert ended.returncode == 0, ended.stderr[-2000:]
-    assert ended.stdout.strip().endswith("calls")
+    assert process.returncode == 0, process.stderr[-2000:]
+    assert process.stdout.strip().endswith("calls")

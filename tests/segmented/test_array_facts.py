@@ -42,10 +42,10 @@ def test_offsets_written_after_a_call_are_checked_again(context: cm.Context, mod
         cm.segmented_reduce(values, offsets, mode=mode)
 
 
-def test_arrays_that_one_launch_wrote_are_told_apart(context: cm.Context, mode: str) -> None:
+def test_arrays_that_one_launch_wrote_stay_distinct(context: cm.Context, mode: str) -> None:
     values, offsets = (cm.array(v, context) for v in (np.ones(9000, "f4"), np.arange(9001, dtype="i4")))
-    right, wrong = cm.Map(lambda v: (v, v + 5))(cm.array(np.arange(9000, dtype="i4"), context), mode=mode)
-    cm.segmented_reduce(values, offsets, sources=right, mode=mode)
+    good, wrong = cm.Map(lambda v: (v, v + 5))(cm.array(np.arange(9000, dtype="i4"), context), mode=mode)
+    cm.segmented_reduce(values, offsets, sources=good, mode=mode)
     with pytest.raises(cm.ShapeError, match=r"sources\[8995\] is 9000"):
         cm.segmented_reduce(values, offsets, sources=wrong, mode=mode)
 

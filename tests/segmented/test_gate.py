@@ -27,7 +27,7 @@ BOXES = {
 }
 
 
-def left_by_stopped(context: cm.Context, box: Any, values: Any, offsets: Any, columns: Any) -> Any:
+def result_behind_gate(context: cm.Context, box: Any, values: Any, offsets: Any, columns: Any) -> Any:
     """What a launch with the gate closed leaves of -77; values are gathered through columns."""
     out = cm.array(np.full(offsets.size - 1, -77, "f4"), context)
     elements = [Element(cm.array(values, context), (1,)), Element(cm.array(columns, context), is_value=False)]
@@ -51,9 +51,9 @@ def test_a_closed_gate_stops_it(box: str, context: cm.Context, rng: np.random.Ge
     for segments, length in ((1, 1), (40, 600), (90_000, 70_000)):
         for low, high in ((-(2**31), 2**31), (-9, 0), (0, 2**31)):
             offsets = rng.integers(low, high, segments + 1).astype(rng.choice(["i4", "i8"]))
-            offsets[0] = rng.choice([low, high - 1, int(offsets[0])])  # sums with what is there must not wrap
+            offsets[0] = rng.choice([low, high - 1, int(offsets[0])])  # sums with these offsets must not wrap
             columns = rng.integers(low, high, length).astype("i4")
-            results = left_by_stopped(context, BOXES[box], np.ones(9, "f4"), offsets, columns)
+            results = result_behind_gate(context, BOXES[box], np.ones(9, "f4"), offsets, columns)
             np.testing.assert_array_equal(results, np.full(segments, -77, "f4"), f"{segments}, {low}, {high}")
 
 
@@ -62,16 +62,16 @@ def test_wrong_offsets_and_columns_stop_a_launch(
 ) -> None:
     """On a device the reduction is submitted beside the check; `out` stays, and so does the device."""
     count = 20_000
-    right = np.sort(rng.integers(0, count + 1, count + 1)).astype("i4")
-    right[0], right[-1] = 0, count
+    good = np.sort(rng.integers(0, count + 1, count + 1)).astype("i4")
+    good[0], good[-1] = 0, count
     places = rng.integers(0, count, count).astype("i4")
     values = cm.array(rng.normal(size=count).astype("f4"), context)
     wild = rng.integers(-(2**31), 2**31, count + 1).astype("i4")
-    late, early, far = right.copy(), right.copy(), places.copy()
+    late, early, far = good.copy(), good.copy(), places.copy()
     late[-1], early[0], far[777] = count - 1, -(2**31), count
     for offsets, columns, message in (
         (wild, places, "indptr"), (late, places, f"indptr[{count}] is {count - 1}"), (early, places, "indptr[0] is -"),
-        (right, far, f"indices[777] is {count}; there are {count} columns"), (right, wild[:-1], "indices"),
+        (good, far, f"indices[777] is {count}; there are {count} columns"), (good, wild[:-1], "indices"),
         (wild, far, "indptr"), (late, wild[:-1], f"indptr[{count}]"),
     ):  # fmt: skip
         device_arrays = [cm.array(v, context) for v in (offsets, columns)]
@@ -79,11 +79,11 @@ def test_wrong_offsets_and_columns_stop_a_launch(
             for _ in range(2):  # what was wrong is not remembered as right
                 with pytest.raises(cm.ShapeError, match=re.escape(message)):
                     cm.spmv((*device_arrays, values), values, mode=mode, out=out)
-                if offsets is not right:
+                if offsets is not good:
                     with pytest.raises(cm.ShapeError, match=re.escape(message.replace("indptr", "offsets"))):
                         cm.segmented_reduce(values, device_arrays[0], mode=mode, out=out)
             assert out is None or (np.asarray(out) == 7).all()
-    result = cm.spmv((cm.array(right, context), cm.array(places, context), values), values, mode=mode)
+    result = cm.spmv((cm.array(good, context), cm.array(places, context), values), values, mode=mode)
     terms = values.to_numpy().astype(float) * values.to_numpy()[places]
-    expected = np.diff(np.concatenate([[0], np.cumsum(terms)])[right])
+    expected = np.diff(np.concatenate([[0], np.cumsum(terms)])[good])
     np.testing.assert_allclose(result.to_numpy(), expected, atol=1e-5 * np.abs(terms).sum() / count**0.5)

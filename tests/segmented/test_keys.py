@@ -28,7 +28,7 @@ SHAPES: dict[str, list[int]] = {
 """Runs' lengths."""
 
 
-def repeated(lengths: Any, dtype: Any = "i4") -> np.ndarray:
+def keys_of(lengths: Any, dtype: Any = "i4") -> np.ndarray:
     """Keys with runs of these lengths, neighbours unequal, some keys coming back."""
     return np.repeat(np.arange(len(lengths)) * 7 % 5 + np.arange(len(lengths)) % 2 * 5, lengths).astype(dtype)
 
@@ -43,7 +43,7 @@ def offsets(keys: np.ndarray) -> np.ndarray:
 @pytest.mark.drawn
 @pytest.mark.parametrize("name", SHAPES)
 def test_runs_of_every_shape(name: str, context: cm.Context, mode: str, rng: np.random.Generator) -> None:
-    keys = repeated(SHAPES[name])
+    keys = keys_of(SHAPES[name])
     x, ends = values(rng, "f4", len(keys)), offsets(keys)
     how: dict[str, Any] = {"context": context, "mode": mode}
     for key, at in (("first", ends[:-1]), ("last", ends[1:] - 1)):
@@ -64,7 +64,7 @@ def test_runs_of_every_shape(name: str, context: cm.Context, mode: str, rng: np.
 @RANDOM
 @given(lengths=st.lists(st.integers(1, 40) | st.sampled_from([63, 64, 65, 511, 512, 2049]), max_size=300), key=st.sampled_from(["first", "last"]))
 def test_random_runs(context: cm.Context, mode: str, lengths: list[int], key: str) -> None:
-    keys = repeated(lengths)
+    keys = keys_of(lengths)
     ends = offsets(keys)
     x = np.arange(len(keys))
     keys_of_runs, sums = cm.reduce_by_key(keys, x, key=key, context=context, mode=mode)
@@ -75,7 +75,7 @@ def test_random_runs(context: cm.Context, mode: str, lengths: list[int], key: st
 @pytest.mark.drawn
 @pytest.mark.parametrize("name", SHAPES)
 def test_the_count_may_stay_on_the_device(name: str, context: cm.Context, mode: str, rng: np.random.Generator) -> None:
-    keys = repeated(SHAPES[name], "i8")
+    keys = keys_of(SHAPES[name], "i8")
     x, ends = rng.integers(-9, 9, len(keys)), offsets(keys)
     for key, at in (("first", ends[:-1]), ("last", ends[1:] - 1)):
         keys_of_runs, sums, count = cm.reduce_by_key(cm.array(keys, context), cm.array(x, context), count="device", key=key, mode=mode)
@@ -130,7 +130,7 @@ def test_equality_of_ones_own(context: cm.Context, mode: str, rng: np.random.Gen
 @pytest.mark.drawn
 @pytest.mark.parametrize("op", ["argmax", "mean", "logsumexp", "std", "maximum", "last"])
 def test_operators(op: str, context: cm.Context, mode: str, rng: np.random.Generator) -> None:
-    keys = repeated(rng.integers(1, 30, 200))
+    keys = keys_of(rng.integers(1, 30, 200))
     ends, x = offsets(keys), rng.standard_normal((keys.size, 3)).astype("f4")
     how: dict[str, Any] = {"context": context, "mode": mode}
     if op == "maximum":
@@ -145,7 +145,7 @@ def test_operators(op: str, context: cm.Context, mode: str, rng: np.random.Gener
 
 @pytest.mark.drawn
 def test_a_map_in_front(context: cm.Context, mode: str, rng: np.random.Generator) -> None:
-    keys = repeated(rng.integers(1, 30, 200))
+    keys = keys_of(rng.integers(1, 30, 200))
     ends = offsets(keys)
     pairs = cm.reduce_by_key(keys, (keys, ends[-1] - keys), map="a + b", context=context, mode=mode)[1]
     check_sums(np.full(keys.size, ends[-1]), ends, pairs)
@@ -153,7 +153,7 @@ def test_a_map_in_front(context: cm.Context, mode: str, rng: np.random.Generator
 
 @pytest.mark.drawn
 def test_plans_give_the_bits_of_one_call(context: cm.Context, mode: str, rng: np.random.Generator) -> None:
-    keys = repeated(rng.integers(1, 60, 300), "u2")
+    keys = keys_of(rng.integers(1, 60, 300), "u2")
     x = values(rng, "f4", (keys.size, 2))
     plan = cm.KeyPlan(keys, key="last", context=context)
     assert repr(plan).startswith(f"KeyPlan({plan.runs} runs of {keys.size} uint16 keys; ") and plan.runs == 300
@@ -171,7 +171,7 @@ def test_plans_give_the_bits_of_one_call(context: cm.Context, mode: str, rng: np
 
 
 def test_results_into_out(context: cm.Context, mode: str, rng: np.random.Generator) -> None:
-    keys = repeated(rng.integers(1, 9, 500))
+    keys = keys_of(rng.integers(1, 9, 500))
     x = rng.integers(0, 9, keys.size)
     expected = cm.reduce_by_key(keys, x, context=context, mode=mode)
     outs = np.full(500, -1, "i4"), np.full(500, -1.0)
@@ -194,7 +194,7 @@ def test_keys_may_be_written_over_the_input(context: cm.Context, mode: str, rng:
 
 
 def test_wrong_results_leave_device_arrays_alone(context: cm.Context, mode: str) -> None:
-    keys, x = cm.array(repeated([3, 4]), context), np.ones(7, "f4")
+    keys, x = cm.array(keys_of([3, 4]), context), np.ones(7, "f4")
     for wrong in (cm.array(np.zeros(3, "f4"), context), cm.array(np.zeros(2, "i4"), context)):
         device_array = cm.array(np.full(2, -1, "i4"), context)
         with pytest.raises((cm.ShapeError, cm.DTypeError), match="out has"):
@@ -203,7 +203,7 @@ def test_wrong_results_leave_device_arrays_alone(context: cm.Context, mode: str)
 
 
 def test_repeats_give_one_bit_pattern(context: cm.Context, mode: str, rng: np.random.Generator) -> None:
-    keys = repeated(rng.integers(1, 90, 100))
+    keys = keys_of(rng.integers(1, 90, 100))
     x = values(rng, "f4", keys.size)
     assert len({b"".join(v.tobytes() for v in cm.reduce_by_key(keys, x, context=context, mode=mode)) for _ in range(200)}) == 1
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from support.random_segments import SHAPES, offsets_of, ragged, shaped, slices
+from support.random_segments import SHAPES, offsets_in_shape, offsets_of, random_lengths, slices
 
 import clmapreduce as cm
 from clmapreduce.calls.options import Options
@@ -101,7 +101,7 @@ def assert_reduced(op: str, result: Array, values: Array, offsets: Array, empty:
     assert (error <= 8 * unit * scale[finite] + 1e-300).all(), (error / np.maximum(scale[finite], 1e-300)).max()
 
 
-def reduced(values: Array, offsets: Array, op: Any, context: cm.Context, **how: Any) -> Array:
+def reduce(values: Array, offsets: Array, op: Any, context: cm.Context, **how: Any) -> Array:
     """The result in an array that held garbage, in the sequential mode."""
     probe = segmented_reduce(values, offsets, op, context=context, mode="sequential", **how)
     out = np.full(probe.shape, 111).astype(probe.dtype)
@@ -114,9 +114,9 @@ def reduced(values: Array, offsets: Array, op: Any, context: cm.Context, **how: 
 @pytest.mark.parametrize("geometry", SHAPES)
 def test_segments_of_every_shape(cpu: cm.Context, rng: np.random.Generator, geometry: str) -> None:
     for op, code, places in (("sum", "f4", "i4"), ("maximum", "f8", "i8"), ("sum", "i4", "i8"), ("argmin", "i4", "i4")):
-        offsets = shaped(geometry, rng, places)
+        offsets = offsets_in_shape(geometry, rng, places)
         values = random_values(rng, op, code, int(offsets[-1]))
-        assert_reduced(op, reduced(values, offsets, op, cpu), values, offsets)
+        assert_reduced(op, reduce(values, offsets, op, cpu), values, offsets)
 
 
 def _unknown(arguments: Mapping[str, Any]) -> bool:
@@ -135,7 +135,7 @@ def test_operators_and_dtypes(cpu: cm.Context, rng: np.random.Generator, op: str
     lengths = np.concatenate([rng.integers(0, high, 200) for high in (3, 6, 10, 20, 40, 90)] + [[1500, 0, 2100]])
     offsets = offsets_of(lengths)
     values = random_values(rng, op, code, int(offsets[-1]))
-    result = reduced(values, offsets, op, cpu)
+    result = reduce(values, offsets, op, cpu)
     if code == "?":
         expected = exact(op, values.astype("u1"), offsets, "f8" if op == "mean" else result.dtype)
         if op == "maximum":
@@ -151,7 +151,7 @@ def test_any_number_of_segments(cpu: cm.Context, rng: np.random.Generator, count
     for code in ("f4", "f8"):
         offsets = offsets_of(rng.integers(0, 12, count))
         values = random_values(rng, "sum", code, int(offsets[-1]))
-        assert_reduced("sum", reduced(values, offsets, "sum", cpu), values, offsets)
+        assert_reduced("sum", reduce(values, offsets, "sum", cpu), values, offsets)
 
 
 def test_nan_and_infinity_stay_in_their_segments(cpu: cm.Context, rng: np.random.Generator) -> None:
@@ -161,18 +161,18 @@ def test_nan_and_infinity_stay_in_their_segments(cpu: cm.Context, rng: np.random
         values = random_values(rng, "sum", "f4", int(offsets[-1]))
         hit = np.flatnonzero(lengths)[::7]
         values[offsets[hit] + rng.integers(0, lengths[hit])] = np.nan
-        np.testing.assert_array_equal(np.flatnonzero(np.isnan(reduced(values, offsets, op, cpu)) & (lengths > 0)), hit)
+        np.testing.assert_array_equal(np.flatnonzero(np.isnan(reduce(values, offsets, op, cpu)) & (lengths > 0)), hit)
         values[np.isnan(values)] = np.inf
-        np.testing.assert_array_equal(np.flatnonzero(reduced(values, offsets, op, cpu) == np.inf), hit)
+        np.testing.assert_array_equal(np.flatnonzero(reduce(values, offsets, op, cpu) == np.inf), hit)
 
 
 def test_init_and_empty(cpu: cm.Context, rng: np.random.Generator) -> None:
     offsets = offsets_of(rng.integers(0, 4, 2000))
     values = random_values(rng, "sum", "f4", int(offsets[-1]))
-    with_init = reduced(values, offsets, "sum", cpu, init=1000)
+    with_init = reduce(values, offsets, "sum", cpu, init=1000)
     np.testing.assert_allclose(with_init, exact("sum", values, offsets, "f4") + 1000, rtol=1e-5)
     for op in ("sum", "mean", "maximum"):
-        assert_reduced(op, reduced(values, offsets, op, cpu, empty=-7), values, offsets, empty=-7)
+        assert_reduced(op, reduce(values, offsets, op, cpu, empty=-7), values, offsets, empty=-7)
 
 
 def test_users_operators(cpu: cm.Context, rng: np.random.Generator) -> None:
@@ -180,13 +180,13 @@ def test_users_operators(cpu: cm.Context, rng: np.random.Generator) -> None:
     offsets = offsets_of([*rng.integers(0, 50, 1000), 3000])
     values = rng.normal(0, 0.01, int(offsets[-1]))
     expected = [np.prod(1 + values[part]) - 1 for part in slices(offsets)]
-    np.testing.assert_allclose(reduced(values, offsets, op, cpu), expected, rtol=1e-9, atol=1e-12)
+    np.testing.assert_allclose(reduce(values, offsets, op, cpu), expected, rtol=1e-9, atol=1e-12)
 
 
-def fused(
+def reduce_map(
     front: Callable[..., Any], op: str, elements: list[Element], offsets: Array, length: int, context: cm.Context
 ) -> Array:
-    """The reduction of what `front` makes of some arrays."""
+    """The reduction of `front` of some arrays."""
     name, operator = segment_operator(op)
     call = SegmentCall(name, operator, front)
     prepared = prepare_segments(
@@ -213,10 +213,10 @@ def _same(x: Any) -> Any:
 @pytest.mark.parametrize("op", ["sum", "minimum"])
 @pytest.mark.parametrize("geometry", GATHERS)
 def test_fused_arrays(cpu: cm.Context, rng: np.random.Generator, geometry: str, op: str) -> None:
-    offsets = shaped(geometry, rng)
+    offsets = offsets_in_shape(geometry, rng)
     n = int(offsets[-1])
     a, b = random_values(rng, "sum", "f4", n), random_values(rng, "sum", "f4", n)
-    result = fused(_product_plus, op, [Element(a), Element(b)], offsets, n, cpu)
+    result = reduce_map(_product_plus, op, [Element(a), Element(b)], offsets, n, cpu)
     expected = exact(op, a.astype("f8") * b + 1, offsets, "f8")
     magnitude = exact("sum", np.abs(a.astype("f8") * b) + 1, offsets, "f8")
     finite = np.isfinite(expected)
@@ -231,24 +231,24 @@ def test_fused_arrays(cpu: cm.Context, rng: np.random.Generator, geometry: str, 
 def test_gathered_elements(
     cpu: cm.Context, rng: np.random.Generator, geometry: str, code: str, places: str, op: str
 ) -> None:
-    offsets = shaped(geometry, rng, places)
+    offsets = offsets_in_shape(geometry, rng, places)
     n = int(offsets[-1])
     a, x = random_values(rng, "sum", code, n), random_values(rng, "sum", code, 777)
     number = np.arange(n)
     at = np.where(number // 100 % 2, number % 700, rng.integers(0, 777, n)).astype(places)  # side by side, and anywhere
     elements = [Element(a), Element(x, through=(2,)), Element(at, is_value=False)]
     if op == "any":
-        flags = fused(_same, "any", [Element(x > 4, through=(1,)), Element(at, is_value=False)], offsets, n, cpu)
+        flags = reduce_map(_same, "any", [Element(x > 4, through=(1,)), Element(at, is_value=False)], offsets, n, cpu)
         np.testing.assert_array_equal(flags, exact("any", (x > 4)[at].astype("u1"), offsets, "?"))
         return
     if op == "a place":
         op = str(rng.choice(["argmin", "argmax"]))
         y = random_values(rng, op, code, 777)
-        result = fused(_same, op, [Element(y, through=(1,)), Element(at, is_value=False)], offsets, n, cpu)
+        result = reduce_map(_same, op, [Element(y, through=(1,)), Element(at, is_value=False)], offsets, n, cpu)
         np.testing.assert_array_equal(result, exact(op, y[at], offsets, "i8"))
         return
     terms = a.astype("f8") * x.astype("f8")[at]
-    result = fused(_times, op, elements, offsets, n, cpu)
+    result = reduce_map(_times, op, elements, offsets, n, cpu)
     expected = exact(op, terms, offsets, "f8")
     finite = np.isfinite(expected)
     magnitude = exact("sum", np.abs(terms), offsets, "f8")[finite]
@@ -256,7 +256,7 @@ def test_gathered_elements(
     np.testing.assert_array_equal(result[~finite], expected[~finite])
 
 
-def _halved(a: Any, x: Any) -> Any:
+def _half_of_sum(a: Any, x: Any) -> Any:
     return (a * x).astype("f4")
 
 
@@ -264,7 +264,7 @@ def test_gathered_elements_wider_than_the_stage(cpu: cm.Context, rng: np.random.
     offsets = offsets_of(rng.integers(0, 40, 300))
     n = int(offsets[-1])
     a, x, at = random_values(rng, "sum", "f8", n), random_values(rng, "sum", "f8", 777), rng.integers(0, 777, n).astype("i4")
-    result = fused(_halved, "sum", [Element(a), Element(x, through=(2,)), Element(at, is_value=False)], offsets, n, cpu)
+    result = reduce_map(_half_of_sum, "sum", [Element(a), Element(x, through=(2,)), Element(at, is_value=False)], offsets, n, cpu)
     magnitude = exact("sum", np.abs(a * x[at]), offsets, "f8")
     assert (np.abs(result - exact("sum", a * x[at], offsets, "f8")) <= 1e-6 * magnitude).all()
 
@@ -276,13 +276,13 @@ def test_gathered_through_two_arrays(cpu: cm.Context, rng: np.random.Generator) 
     at = rng.permutation(n).astype("i4")
     at[1000:3000] = np.arange(2000)
     elements = [Element(x, through=(2, 1)), Element(inner, is_value=False), Element(at, is_value=False)]
-    result, terms = fused(_same, "sum", elements, offsets, n, cpu), x.astype("f8")[inner[at]]
+    result, terms = reduce_map(_same, "sum", elements, offsets, n, cpu), x.astype("f8")[inner[at]]
     magnitude = exact("sum", np.abs(terms), offsets, "f8")
     assert (np.abs(result - exact("sum", terms, offsets, "f8")) <= 1e-6 * magnitude).all()
 
 
 def test_the_same_bits_every_time(cpu: cm.Context, rng: np.random.Generator) -> None:
-    offsets = offsets_of([*rng.integers(0, 90, 4000), 50_000, *ragged(rng, 3000, 12)])
+    offsets = offsets_of([*rng.integers(0, 90, 4000), 50_000, *random_lengths(rng, 3000, 12)])
     values = random_values(rng, "sum", "f4", int(offsets[-1]))
     for op in ("sum", "logsumexp", "var"):
         first = segmented_reduce(values, offsets, op, context=cpu, mode="sequential").tobytes()
@@ -317,7 +317,7 @@ def test_spreads_beside_large_means(name: str, length: int, context: cm.Context,
 @pytest.mark.parametrize("name", ["var", "std"])
 @pytest.mark.parametrize("dtype", ["f4", "f8"])
 def test_spreads_of_what_is_infinite(name: str, dtype: str, context: cm.Context, mode: str) -> None:
-    """No number, wherever the infinity stands."""
+    """NaN, at any place of the infinity."""
     if dtype == "f8" and not context.facts.fp64:
         pytest.skip("no float64 here")
     for length in (1, 2, 3, 70, 3000):

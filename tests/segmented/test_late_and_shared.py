@@ -22,7 +22,7 @@ COPY = cm.Map(lambda number: number)
 
 
 class Late:
-    """An array of somebody else's queue that is written some time after it was made. event: of when it is."""
+    """An array of another queue, written some time after its creation. event: that of the write."""
 
     def __init__(self, context: cm.Context, before: Any, behind: Any) -> None:
         queue = cl.CommandQueue(context.queue.context)
@@ -88,9 +88,9 @@ def test_keys_may_be_written_over_values(context: cm.Context, mode: str) -> None
     np.testing.assert_array_equal(np.stack(results), [[1, 2, 3], [30, 70, 110]])
     own, device_values = cm.array(np.arange(6), context), cm.array(values, context)
     out = device_values, cm.array(np.zeros(6, int), context)
-    keys_of_runs, reduced = cm.reduce_by_key(own, device_values, out=out, mode=mode)
+    keys_of_runs, sums = cm.reduce_by_key(own, device_values, out=out, mode=mode)
     np.testing.assert_array_equal(keys_of_runs, np.arange(6))
-    np.testing.assert_array_equal(reduced, values)
+    np.testing.assert_array_equal(sums, values)
 
 
 def test_keys_and_reductions_need_arrays_of_their_own(context: cm.Context) -> None:
@@ -102,15 +102,15 @@ def test_keys_and_reductions_need_arrays_of_their_own(context: cm.Context) -> No
 
 
 def test_a_wrong_init_leaves_keys_as_they_were(context: cm.Context) -> None:
-    keys, keys_out, reduced = (cm.array(array, context) for array in (np.arange(6), np.full(6, -7), np.full(6, -7)))
+    keys, keys_out, sums = (cm.array(array, context) for array in (np.arange(6), np.full(6, -7), np.full(6, -7)))
     for init in (3.5, "abc"):
         with pytest.raises(cm.DTypeError, match="init"):
-            cm.reduce_by_key(keys, keys, init=init, out=(keys_out, reduced))
-    np.testing.assert_array_equal(np.stack([keys_out, reduced]), -7)
+            cm.reduce_by_key(keys, keys, init=init, out=(keys_out, sums))
+    np.testing.assert_array_equal(np.stack([keys_out, sums]), -7)
 
 
 def test_a_zero_has_a_sign(context: cm.Context) -> None:
-    """Kept calls tell 0 from -0, in plans and alone."""
+    """Cached calls distinguish 0 from -0, in plans and alone."""
     x, offsets = cm.array(np.ones(4, "f4"), context), cm.array(np.array([0, 0, 4]), context)
     plan = cm.SegmentPlan([0, 0, 4], 4, context=context)
     for call in (plan.reduce, lambda values, empty: cm.segmented_reduce(values, offsets, empty=empty)):
@@ -176,11 +176,11 @@ def test_a_mean_of_integers_that_no_sum_holds(dtype: str, context: cm.Context, m
     np.testing.assert_allclose(result, x[0].astype("f8"), rtol=1e-12)
 
 
-INDEXED = cm.Operator(lambda a, b: a + b + cm.index, 0)
+PLUS_INDEX = cm.Operator(lambda a, b: a + b + cm.index, 0)
 
 
 def test_what_is_no_array_function_or_operator(context: cm.Context) -> None:
-    """Errors of the library's, which say what was given."""
+    """Errors of the library, which show the argument."""
     x, at = np.ones(3), [0, 3]
     wrong: list[tuple[Any, type[Exception], str]] = [
         (lambda: cm.segmented_reduce(None, at, context=context), cm.DTypeError, "values is None"),
@@ -195,8 +195,8 @@ def test_what_is_no_array_function_or_operator(context: cm.Context) -> None:
         (lambda: cm.segmented_reduce(x.astype("f4"), at, init=1e300, context=context), cm.DTypeError, "does not fit"),
         (lambda: cm.segmented_reduce(x, at, x, context=context), cm.ModeError, "mean, var, std"),  # type: ignore[arg-type]
         (lambda: cm.segmented_reduce(x, at, map=np.sin, context=context), cm.FormulaError, "numpy.sin"),
-        (lambda: cm.segmented_reduce(x, at, INDEXED, context=context), cm.FormulaError, "no index"),
-        (lambda: cm.Reduce(INDEXED)(x, context=context), cm.FormulaError, "no index"),
+        (lambda: cm.segmented_reduce(x, at, PLUS_INDEX, context=context), cm.FormulaError, "no index"),
+        (lambda: cm.Reduce(PLUS_INDEX)(x, context=context), cm.FormulaError, "no index"),
         (lambda: cm.segmented_reduce(x, at, context="cpu"), cm.DeviceError, "context is 'cpu'"),  # type: ignore[arg-type]
         (lambda: cm.array(x, context.device), cm.DeviceError, "pass a cm.Context"),  # type: ignore[arg-type]
         (lambda: cm.Reduce("sum")(x, context=context, wait_for=3), TypeError, "wait_for is 3"),  # type: ignore[arg-type]

@@ -1,4 +1,4 @@
-"""Formulas of neighbours: conditions anywhere on a line, and maps of what lies ahead."""
+"""Formulas of neighbours: conditions anywhere on a line, and maps of later elements."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def test_neighbours(length: int, context: cm.Context, mode: str, rng: np.random.
 
 @pytest.mark.parametrize("every", [1, 2, 64])
 def test_samples(every: int, context: cm.Context, mode: str, rng: np.random.Generator) -> None:
-    """One element in so many, and those behind them; made again, of other numbers."""
+    """Every n-th element and the one after it; repeated calls on other numbers."""
     options, length = Options(mode, context), 70_001
     for _ in range(3):
         x = rng.integers(0, 1 << 30, length).astype("i4")

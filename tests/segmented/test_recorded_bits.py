@@ -54,7 +54,7 @@ def test_sums_have_the_recorded_bits(box: str, fp64: bool, context: cm.Context) 
     if fp64 and not context.facts.fp64:
         pytest.skip("no float64 here")
     x, offsets = drawn_bits()
-    launch_box, *recorded = BOXES[box]
+    launch_box, *digests = BOXES[box]
     if not fp64:
         context = without_float64(context)
     prepared = prepare_segments(
@@ -68,4 +68,4 @@ def test_sums_have_the_recorded_bits(box: str, fp64: bool, context: cm.Context) 
     exact = np.add.reduceat(np.append(x, 0).astype("f8"), offsets[:-1]) * (np.diff(offsets) > 0)
     scale = np.add.reduceat(np.append(np.abs(x), 0).astype("f8"), offsets[:-1])
     assert np.all(np.abs(result - exact) <= 1e-6 * scale)
-    assert hashlib.sha256(result.astype("<f4").tobytes()).hexdigest()[:16] == recorded[not fp64]
+    assert hashlib.sha256(result.astype("<f4").tobytes()).hexdigest()[:16] == digests[not fp64]

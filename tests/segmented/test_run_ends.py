@@ -47,10 +47,10 @@ def test_sums_in_every_shape(shape: str, context: cm.Context, rng: np.random.Gen
         check_sums(x, ends, sums)
         plan = cm.KeyPlan(keys, key=key, context=context)
         assert_same(plan.reduce(x)[1], sums)
-        padded_keys, padded, count = cm.reduce_by_key(cm.array(keys, context), x, key=key, count="device")
-        assert int(count) == len(lengths) and padded_keys.shape == padded.shape == keys.shape
+        padded_keys, padded_sums, count = cm.reduce_by_key(cm.array(keys, context), x, key=key, count="device")
+        assert int(count) == len(lengths) and padded_keys.shape == padded_sums.shape == keys.shape
         assert_same(padded_keys.to_numpy()[: len(lengths)], keys_of_runs)
-        assert_same(padded.to_numpy()[: len(lengths)], sums)
+        assert_same(padded_sums.to_numpy()[: len(lengths)], sums)
 
 
 @pytest.mark.parametrize("dtype", [np.dtype("?"), np.dtype("i8"), TWELVE], ids=["bool", "int64", "record"])
@@ -82,14 +82,14 @@ def test_operators(context: cm.Context, rng: np.random.Generator) -> None:
     assert_same(
         cm.reduce_by_key(keys, np.arange(keys.size, dtype="i4"), LAST, context=context)[1], ends[1:].astype("i4") - 1
     )
-    folded = cm.reduce_by_key(keys, (keys, x), "sum", map="0 * a + 1 + 0 * b", init=5, context=context)[1]
-    np.testing.assert_array_equal(folded, lengths + 5)
+    lengths_found = cm.reduce_by_key(keys, (keys, x), "sum", map="0 * a + 1 + 0 * b", init=5, context=context)[1]
+    np.testing.assert_array_equal(lengths_found, lengths + 5)
 
 
 def test_a_plan_made_in_one_mode_serves_the_other(
     context: cm.Context, rng: np.random.Generator, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Marks are there whatever mode the plan was made in, so that bits are those of one call."""
+    """Plans of every mode have marks, so that their bits are those of a single call."""
     monkeypatch.setattr(front, "marks_box", lambda options: SMALL if options.mode == "parallel" else None)
     keys = np.repeat(np.arange(300), rng.integers(1, 90, 300))
     x = values(rng, "f4", keys.size)
@@ -104,7 +104,7 @@ def test_indices_of_64_bits(context: cm.Context, rng: np.random.Generator, monke
     lengths = np.concatenate([rng.integers(1, 90, 200), [5000]])
     keys, ends = np.repeat(np.arange(201) % 7, lengths), np.concatenate([[0], np.cumsum(lengths)])
     x = values(rng, "f4", keys.size)
-    keys_of_runs, sums = cm.reduce_by_key(keys, x, context=cm.Context(context.device))  # its plans are not kept with others
+    keys_of_runs, sums = cm.reduce_by_key(keys, x, context=cm.Context(context.device))  # with a cache of plans of its own
     assert_same(keys_of_runs, keys[ends[:-1]])
     check_sums(x, ends, sums)
 

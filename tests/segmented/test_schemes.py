@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from support.random_segments import CHUNKS, EDGES, shaped, slices
+from support.random_segments import CHUNKS, EDGES, offsets_in_shape, slices
 
 import clmapreduce as cm
 from clmapreduce.calls.options import Options
@@ -49,7 +49,7 @@ def by_segment(values: Any, offsets: Any, reduce: Any, empty: Any) -> Any:
 @pytest.mark.parametrize("geometry", [name for name in {**EDGES, **CHUNKS} if name != "none"])
 @pytest.mark.parametrize("box", BOXES)
 def test_sums(box: str, geometry: str, context: cm.Context, rng: np.random.Generator) -> None:
-    offsets = shaped(geometry, rng, rng.choice(["i4", "i8"]))
+    offsets = offsets_in_shape(geometry, rng, rng.choice(["i4", "i8"]))
     values = rng.standard_normal(offsets[-1]).astype("f4")
     out = np.full(offsets.size - 1, np.nan, "f4")
     run(context, BOXES[box], values, offsets, "sum", out)
@@ -64,7 +64,7 @@ def test_sums(box: str, geometry: str, context: cm.Context, rng: np.random.Gener
 @pytest.mark.parametrize("box", BOXES)
 def test_places_extremes_and_order(box: str, geometry: str, context: cm.Context, rng: np.random.Generator) -> None:
     """What depends on every single element's place: exact."""
-    offsets = shaped(geometry, rng)
+    offsets = offsets_in_shape(geometry, rng)
     values = rng.integers(-5, 6, offsets[-1]).astype("f4")
     cases = {"argmin": (np.argmin, -1), "maximum": (np.max, -np.inf)}
     for op, (reduce, empty) in cases.items():
@@ -86,7 +86,7 @@ def test_gathered_elements_of_several_numbers(
     box: str, geometry: str, context: cm.Context, rng: np.random.Generator
 ) -> None:
     """Sparse matrices times several vectors; and in any order of the elements, the last ones."""
-    offsets = shaped(geometry, rng)
+    offsets = offsets_in_shape(geometry, rng)
     count, columns, most = int(offsets[-1]), int(rng.choice([1, 2, 3, 5])), int(rng.integers(1, 300))
     entries, places = rng.integers(-5, 6, count).astype("f4"), rng.integers(most, size=count).astype("i4")
     x = rng.integers(-5, 6, (most, columns)).astype("f4")
@@ -110,7 +110,7 @@ def test_gathered_elements_of_several_numbers(
 
 
 def test_how_many_teams_make_a_group_changes_no_bit(context: cm.Context, rng: np.random.Generator) -> None:
-    offsets = shaped("power law", rng)
+    offsets = offsets_in_shape("power law", rng)
     values = rng.standard_normal(offsets[-1]).astype("f4")
     boxes = [replace(BOXES["striped"], teams=teams) for teams in (1, 4, 16)]
     runs = [run(context, box, values, offsets, "sum", None) for box in boxes]
@@ -118,7 +118,7 @@ def test_how_many_teams_make_a_group_changes_no_bit(context: cm.Context, rng: np
 
 
 def test_the_same_bits_in_every_run(context: cm.Context, rng: np.random.Generator) -> None:
-    offsets = shaped("power law", rng)
+    offsets = offsets_in_shape("power law", rng)
     values = rng.standard_normal(offsets[-1]).astype("f4")
     for box in BOXES.values():
         runs = [run(context, box, values, offsets, "sum", None) for _ in range(20)]
@@ -133,9 +133,9 @@ def test_indices_of_64_bits(
     if box == "lanes" and context.facts.kind != "cpu":
         pytest.skip("for CPUs")
     monkeypatch.setattr("clmapreduce.domain.segments.NARROW_LIMIT", 0)
-    own = cm.Context(context.device)  # its plans are not kept with others
+    own = cm.Context(context.device)  # with a cache of plans of its own
     for geometry in ("all empty", "1 to 40", "power law", "a giant among ones", "empty ones, then one"):
-        offsets = shaped(geometry, rng, "i8")
+        offsets = offsets_in_shape(geometry, rng, "i8")
         values = rng.integers(-5, 6, offsets[-1]).astype("f4")
         for op, reduce, empty in (("sum", np.sum, 0), ("argmin", np.argmin, -1)):
             launch_box = LanesBox(1, 2048, 128, bytes=64) if box == "lanes" else BOXES[box]

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 from support.oracles import assert_same, values
-from support.random_segments import offsets_of, ragged
+from support.random_segments import offsets_of, random_lengths
 
 import clmapreduce as cm
 from clmapreduce.segmented import check, geometry
@@ -18,7 +18,7 @@ from clmapreduce.segmented import check, geometry
 @pytest.fixture(params=[False, True], ids=["direct", "sources"])
 def geometry_of(request: pytest.FixtureRequest, rng: np.random.Generator) -> tuple[np.ndarray, int, Any]:
     """(offsets, count, sources)."""
-    lengths = np.array([*ragged(rng, 400, 12), 0, 3000])
+    lengths = np.array([*random_lengths(rng, 400, 12), 0, 3000])
     count = 4000 if request.param else int(lengths.sum())
     return offsets_of(lengths), count, rng.integers(0, count - lengths + 1) if request.param else None
 
@@ -69,13 +69,13 @@ def test_later_calls_check_and_plan_nothing(
     x = cm.array(np.ones(count, "f4"), context)
     first = plan.reduce(x).to_numpy()
 
-    def refused(*arguments: Any, **more: Any) -> Any:
+    def refuse(*arguments: Any, **more: Any) -> Any:
         raise AssertionError("made again")
 
     for module, name in ((check, "check_offsets"), (geometry, "geometry"), (geometry, "_expanded")):
-        monkeypatch.setattr(module, name, refused)
-    monkeypatch.setattr("clmapreduce.segmented.call.choose", refused)
-    monkeypatch.setattr("clmapreduce.segmented.reduce.geometry", refused)
+        monkeypatch.setattr(module, name, refuse)
+    monkeypatch.setattr("clmapreduce.segmented.call.choose", refuse)
+    monkeypatch.setattr("clmapreduce.segmented.reduce.geometry", refuse)
     assert_same(plan.reduce(x), first)
 
 
@@ -86,15 +86,15 @@ def test_plans_keep_their_own_offsets(context: cm.Context, mode: str) -> None:
     assert_same(plan.reduce(np.arange(5), mode=mode), np.array([1, 0, 9]))
 
 
-def test_plans_tell_what_they_are(context: cm.Context, mode: str) -> None:
+def test_plans_describe_themselves(context: cm.Context, mode: str) -> None:
     plan = cm.SegmentPlan([0, 2, 2, 5], 5, context=context)
     assert repr(plan).startswith("SegmentPlan(3 segments of 5 values; 32 bytes kept on ")
     assert (plan.segments, plan.count, plan.context) == (3, 5, context)
     text = plan.explain(np.zeros(5, "f4"), mode=mode)
     assert f"mode {mode}" in text and "cmr_segmented" in text
     assert "__kernel" in plan.source(np.zeros(5, "f4"), "maximum", mode=mode)
-    placed = cm.SegmentPlan([0, 2, 2, 5], 9, [3, 0, 6], context=context)
-    assert "3 segments of 9 values, 5 elements through sources" in repr(placed)
+    other_plan = cm.SegmentPlan([0, 2, 2, 5], 9, [3, 0, 6], context=context)
+    assert "3 segments of 9 values, 5 elements through sources" in repr(other_plan)
     nothing = cm.SegmentPlan([0], 0, context=context)
     assert "no launch" in nothing.explain(np.zeros(0, "f4")) and nothing.source(np.zeros(0, "f4")) == ""
     assert_same(nothing.reduce(np.zeros((0, 2), "f4")), np.zeros((0, 2), "f4"))

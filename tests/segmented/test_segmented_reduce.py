@@ -16,9 +16,9 @@ from support.random_segments import (
     check_segments,
     check_sums,
     geometries,
+    offsets_in_shape,
     offsets_of,
-    ragged,
-    shaped,
+    random_lengths,
     slices,
 )
 
@@ -37,7 +37,7 @@ AFFINE = cm.Operator(
 
 @pytest.mark.parametrize("name", EDGES)
 def test_sums_of_every_geometry(name: str, context: cm.Context, mode: str, rng: np.random.Generator) -> None:
-    offsets = shaped(name, rng)
+    offsets = offsets_in_shape(name, rng)
     x = values(rng, "f4", int(offsets[-1]))
     call = lambda **how: cm.segmented_reduce(x, offsets, context=context, mode=mode, **how)  # noqa: E731
     check_sums(x, offsets, call())
@@ -56,20 +56,20 @@ def test_random_geometries(context: cm.Context, mode: str, offsets: np.ndarray, 
 
 @settings(RANDOM, max_examples=8)
 @given(
-    offsets=geometries(), op=st.sampled_from(["sum", "argmin", "logsumexp"]), given_by=st.sampled_from(["offsets", "starts", "sources"]),
+    offsets=geometries(), op=st.sampled_from(["sum", "argmin", "logsumexp"]), form=st.sampled_from(["offsets", "starts", "sources"]),
     dtype=st.sampled_from(["i4", "i8"]), on_device=st.booleans(), seed=st.integers(0, 2**32),
 )  # fmt: skip
 def test_random_geometries_in_every_form(
-    context: cm.Context, mode: str, offsets: np.ndarray, op: str, given_by: str, dtype: str, on_device: bool, seed: int
+    context: cm.Context, mode: str, offsets: np.ndarray, op: str, form: str, dtype: str, on_device: bool, seed: int
 ) -> None:
     """Floats, against float64."""
     rng, lengths, length = np.random.default_rng(seed), np.diff(offsets), int(offsets[-1])
-    x, sources = values(rng, "f4", max(length, 1) if given_by == "sources" else length), None
-    if given_by == "sources":
+    x, sources = values(rng, "f4", max(length, 1) if form == "sources" else length), None
+    if form == "sources":
         sources = rng.integers(0, x.size - lengths + 1).astype(dtype)
     array_of = (lambda v: cm.array(v, context)) if on_device else (lambda v: v)
     result = cm.segmented_reduce(
-        array_of(x), array_of((offsets[:-1] if given_by == "starts" else offsets).astype(dtype)), op, starts=given_by == "starts",
+        array_of(x), array_of((offsets[:-1] if form == "starts" else offsets).astype(dtype)), op, starts=form == "starts",
         sources=None if sources is None else array_of(sources), context=context, mode=mode,
     )  # fmt: skip
     if sources is not None:
@@ -92,9 +92,9 @@ def test_every_named_operator(op: str, context: cm.Context, mode: str, rng: np.r
     assert_same(result[[1, 4, 5]], np.full(3, nothing[op], result.dtype))
     if op not in ("sum", "argmin", "mean"):
         return
-    filled = cm.segmented_reduce(x, offsets, op, empty=1, context=context, mode=mode)
-    assert_same(filled[[1, 4, 5]], np.ones(3, result.dtype))
-    assert_same(np.delete(filled, [1, 4, 5]), np.delete(result, [1, 4, 5]))
+    with_ones = cm.segmented_reduce(x, offsets, op, empty=1, context=context, mode=mode)
+    assert_same(with_ones[[1, 4, 5]], np.ones(3, result.dtype))
+    assert_same(np.delete(with_ones, [1, 4, 5]), np.delete(result, [1, 4, 5]))
 
 
 @pytest.mark.parametrize("op", ["sum", "product", "logsumexp", "mean", "std"])
@@ -129,7 +129,7 @@ def test_offsets_of_every_integer_dtype(dtype: str, context: cm.Context, mode: s
 
 @pytest.mark.parametrize("op", [FIRST, LAST], ids=lambda op: op.name)
 def test_elements_come_in_order(op: cm.Operator, context: cm.Context, mode: str, rng: np.random.Generator) -> None:
-    offsets = offsets_of([*ragged(rng, 300, 30), 5000, 0, 1, 3000])
+    offsets = offsets_of([*random_lengths(rng, 300, 30), 5000, 0, 1, 3000])
     x = rng.integers(0, 2, int(offsets[-1])) * rng.integers(1, 1000, int(offsets[-1]))
     result = cm.segmented_reduce(x, offsets, op, context=context, mode=mode)
     for value, part in zip(result, slices(offsets), strict=True):
@@ -163,9 +163,9 @@ def test_trailing_axes_are_reduced_apart(trailing: tuple[int, ...], context: cm.
     highest = cm.segmented_reduce(x, offsets, "argmax", context=context, mode=mode)
     assert_same(highest, np.array([x[part].argmax(0) if part.start < part.stop else np.full(trailing, -1) for part in slices(offsets)]).reshape(6, *trailing))
     weight = rng.integers(0, 3, x.shape[0]).astype("f4")
-    weighted = cm.segmented_reduce((x, weight), offsets, map=lambda v, w: v * w, context=context, mode=mode)
-    shaped = weight.reshape(-1, *(1 for _ in trailing))
-    assert_same(weighted, np.array([(x * shaped)[part].sum(0) for part in slices(offsets)]).astype("f4").reshape(6, *trailing))
+    products = cm.segmented_reduce((x, weight), offsets, map=lambda v, w: v * w, context=context, mode=mode)
+    weights_there = weight.reshape(-1, *(1 for _ in trailing))
+    assert_same(products, np.array([(x * weights_there)[part].sum(0) for part in slices(offsets)]).astype("f4").reshape(6, *trailing))
 
 
 def test_init_is_folded_once_into_every_segment(context: cm.Context, mode: str, rng: np.random.Generator) -> None:
@@ -179,12 +179,12 @@ def test_init_is_folded_once_into_every_segment(context: cm.Context, mode: str, 
 
 
 def test_a_map_in_front(context: cm.Context, mode: str, rng: np.random.Generator) -> None:
-    offsets = offsets_of(ragged(rng, 500, 8))
+    offsets = offsets_of(random_lengths(rng, 500, 8))
     x, y = rng.integers(-9, 9, (2, int(offsets[-1]))).astype("i4")
     how: dict[str, Any] = {"context": context, "mode": mode}
     expected = cm.segmented_reduce(x.astype("i8") * y, offsets, **how)
-    for mapped in (lambda a, b: a * b, "a * b", cm.Map("a * b"), cm.Map(lambda a, b: a * b)):
-        assert_same(cm.segmented_reduce((x, y), offsets, map=mapped, **how), expected)
+    for front in (lambda a, b: a * b, "a * b", cm.Map("a * b"), cm.Map(lambda a, b: a * b)):
+        assert_same(cm.segmented_reduce((x, y), offsets, map=front, **how), expected)
     places = cm.segmented_reduce((x,), offsets, "maximum", map=lambda v: cm.index + 0 * v, empty=-1, **how)
     assert_same(places, np.where(np.diff(offsets) > 0, offsets[1:].astype("i8") - 1, -1))
     assert_same(cm.segmented_reduce(x, offsets, "any", map="v > 8", **how), np.array([bool((x[part] > 8).any()) for part in slices(offsets)]))
@@ -192,7 +192,7 @@ def test_a_map_in_front(context: cm.Context, mode: str, rng: np.random.Generator
 
 @pytest.mark.parametrize("on_device", [False, True], ids=["host", "device"])
 def test_sources_say_where_segments_lie(on_device: bool, context: cm.Context, mode: str, rng: np.random.Generator) -> None:
-    lengths = np.array([*ragged(rng, 700, 9), 0, 2000, 1])
+    lengths = np.array([*random_lengths(rng, 700, 9), 0, 2000, 1])
     offsets = offsets_of(lengths)
     x = rng.integers(-99, 99, (2100, 3)).astype("i4")
     sources = rng.integers(0, len(x) - lengths + 1).astype("i4")
@@ -208,7 +208,7 @@ def test_sources_say_where_segments_lie(on_device: bool, context: cm.Context, mo
 
 
 def test_device_arrays_stay_on_the_device(context: cm.Context, mode: str, rng: np.random.Generator) -> None:
-    offsets = offsets_of(ragged(rng, 6000, 5), "i8")  # longer than what is read back to be checked
+    offsets = offsets_of(random_lengths(rng, 6000, 5), "i8")  # longer than what is read back to be checked
     x = rng.standard_normal(int(offsets[-1])).astype("f4")
     expected = cm.segmented_reduce(x, offsets, context=context, mode=mode)
     device = [cm.array(v, context) for v in (x, offsets)]
@@ -243,7 +243,7 @@ def test_widths_of_accumulators(context: cm.Context, mode: str, rng: np.random.G
 
 
 def test_repeats_give_one_bit_pattern(context: cm.Context, mode: str, rng: np.random.Generator) -> None:
-    offsets = offsets_of([*ragged(rng, 400, 20), 3000, *([0] * 40), 2])
+    offsets = offsets_of([*random_lengths(rng, 400, 20), 3000, *([0] * 40), 2])
     x, whole = values(rng, "f4", int(offsets[-1])), rng.integers(-9, 9, int(offsets[-1]))
     plan = cm.SegmentPlan(offsets, len(x), context=context)
     device = cm.array(x, context)

@@ -23,53 +23,53 @@ LONG = np.arange(10_001)
 
 @pytest.fixture(autouse=True)
 def no_reductions(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """No reduction over segments may give anything in these tests: what was launched found its gate closed, or what is
-    wrong.
+    """No reduction over segments may give anything in these tests: the launches saw a closed gate, or found the
+    error themselves.
     """
     queue = type(cm.Context().queue)
     launch, settle = queue.launch, check.Check.settle
-    launched: list[str] = []
-    closed: list[str] = []
+    launches: list[str] = []
+    refusals: list[str] = []
 
-    def watched(self: Any, kernel: Any, *arguments: Any, **more: Any) -> Any:
-        launched.append(kernel.name)
+    def launch_and_note(self: Any, kernel: Any, *arguments: Any, **more: Any) -> Any:
+        launches.append(kernel.name)
         return launch(self, kernel, *arguments, **more)
 
-    def settled(self: check.Check, wrong: bool | None = None) -> None:
+    def settle_and_note(self: check.Check, wrong: bool | None = None) -> None:
         try:
             settle(self, wrong)
         except cm.ShapeError as error:
-            closed.append(str(error))
+            refusals.append(str(error))
             raise
 
-    monkeypatch.setattr(queue, "launch", watched)
-    monkeypatch.setattr(check.Check, "settle", settled)
+    monkeypatch.setattr(queue, "launch", launch_and_note)
+    monkeypatch.setattr(check.Check, "settle", settle_and_note)
     yield
-    begun = [name for name in launched if re.fullmatch("cmr_segmented_(team|walk|lanes)", name)]
-    assert len(begun) <= len(closed)
+    reductions = [name for name in launches if re.fullmatch("cmr_segmented_(team|walk|lanes)", name)]
+    assert len(reductions) <= len(refusals)
 
 
-def changed(at: int, value: int) -> np.ndarray:
+def with_entry(at: int, value: int) -> np.ndarray:
     copy = LONG.copy()
     copy[at] = value
     return copy
 
 
 OFFSETS: list[tuple[Any, dict[str, Any], str]] = [
-    (changed(0, 1), {}, r"offsets\[0\] is 1; the first segment begins at 0"),
-    (changed(0, -1), {}, r"offsets\[0\] is -1"),
-    (changed(7000, 3), {}, r"offsets\[7000\] is 3, less than offsets\[6999\] = 6999"),
-    (changed(7000, 9000), {}, r"offsets\[7001\] is 7001, less than offsets\[7000\] = 9000"),
+    (with_entry(0, 1), {}, r"offsets\[0\] is 1; the first segment begins at 0"),
+    (with_entry(0, -1), {}, r"offsets\[0\] is -1"),
+    (with_entry(7000, 3), {}, r"offsets\[7000\] is 3, less than offsets\[6999\] = 6999"),
+    (with_entry(7000, 9000), {}, r"offsets\[7001\] is 7001, less than offsets\[7000\] = 9000"),
     (LONG[:-1], {}, r"offsets\[9999\] is 9999, but there are 10000 elements; offsets must end with 10000 \(or pass starts=True"),
     (np.append(LONG, [20_000]), {}, r"offsets\[10001\] is 20000, but there are 10000 elements; offsets must end with 10000$"),
-    (changed(7000, 20_000), {}, r"offsets\[7000\] is 20000, but there are 10000 elements"),
+    (with_entry(7000, 20_000), {}, r"offsets\[7000\] is 20000, but there are 10000 elements"),
     (np.where(LONG > 6000, LONG + 3000, LONG), {}, r"offsets\[7001\] is 10001, but there are 10000 elements"),
     (np.append(LONG, [20_000]), {"starts": True}, r"offsets\[10001\] is 20000, .*start at 10000 at most"),
-    (changed(7000, 3), {"starts": True}, r"offsets\[7000\] is 3, less than"),
-    (changed(0, 1), {"starts": True}, r"offsets\[0\] is 1"),
-    (LONG, {"sources": changed(20, 9_999)[:-1] * 0 - (LONG[:-1] == 20)}, r"sources\[20\] is -1: segment 20 has 1 elements, and there are 10000 to read"),
-    (changed(7000, 20_000), {"starts": True}, r"offsets\[7000\] is 20000, .*start at 10000 at most"),
-    (changed(7000, 20_000), {"sources": 0 * LONG[:-1]}, r"offsets\[7001\] is 7001, less than offsets\[7000\] = 20000"),
+    (with_entry(7000, 3), {"starts": True}, r"offsets\[7000\] is 3, less than"),
+    (with_entry(0, 1), {"starts": True}, r"offsets\[0\] is 1"),
+    (LONG, {"sources": with_entry(20, 9_999)[:-1] * 0 - (LONG[:-1] == 20)}, r"sources\[20\] is -1: segment 20 has 1 elements, and there are 10000 to read"),
+    (with_entry(7000, 20_000), {"starts": True}, r"offsets\[7000\] is 20000, .*start at 10000 at most"),
+    (with_entry(7000, 20_000), {"sources": 0 * LONG[:-1]}, r"offsets\[7001\] is 7001, less than offsets\[7000\] = 20000"),
     (LONG, {"sources": np.where(LONG == 9000, 10_000, 0)[:-1]}, r"sources\[9000\] is 10000: segment 9000 has 1 elements"),
 ]  # fmt: skip
 
@@ -164,24 +164,24 @@ def test_devices_and_the_host_agree_on_wrong_offsets(
         dtype = "i8"
     starts = starts and sources is None
     length, count = (max(0, numbers[-1]) if sources else 6), 6
-    right = (
+    is_right = (
         numbers[0] == 0
         and all(a <= b for a, b in pairwise(numbers))
         and (numbers[-1] <= 6 if starts else numbers[-1] == length)
     )
     if sources is not None:
-        right = right and all(
+        is_right = is_right and all(
             s >= 0 and s + b - a <= count for s, a, b in zip(sources, numbers[:-1], numbers[1:], strict=True)
         )
     host_arrays = [None if v is None else np.array(v, dtype) for v in (numbers, sources)]
     device_arrays = [None if v is None else cm.array(v, context) for v in host_arrays]
-    assert bool(check._wrong_on_device(*device_arrays, length, count, starts, Options(mode, context))) != right
+    assert bool(check._wrong_on_device(*device_arrays, length, count, starts, Options(mode, context))) != is_right
     try:
         check.check_on_host(*host_arrays, length, count, starts, "offsets")
     except cm.ShapeError:
-        assert not right
+        assert not is_right
     else:
-        assert right
+        assert is_right
 
 
 def test_numbers_beyond_what_offsets_hold(context: cm.Context) -> None:
@@ -195,16 +195,16 @@ def test_numbers_beyond_what_offsets_hold(context: cm.Context) -> None:
 def test_devices_look_at_many_numbers_of_the_host(
     sources: Any, context: cm.Context, mode: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Where they share its memory; what is told is the same."""
+    """Where they share its memory; the errors are the same."""
     calls: list[Any] = []
 
-    def looked(*arguments: Any) -> Any:
+    def note(*arguments: Any) -> Any:
         calls.append(arguments)
         return on_device(*arguments)
 
     on_device = check._wrong_on_device
     monkeypatch.setattr(check, "MANY", 4)
-    monkeypatch.setattr(check, "_wrong_on_device", looked)
+    monkeypatch.setattr(check, "_wrong_on_device", note)
     offsets = np.arange(7, dtype="i4")
     check.settled(check.check_offsets(offsets, sources, 6, 6, False, "offsets", Options(mode, context)))
     third = "[3] is 9" if sources is None else "[4] is 4, less"

@@ -1,4 +1,4 @@
-"""Single calls made again on device arrays of the same shapes: the short way, the same bits, the same errors."""
+"""Repeated single calls on device arrays of the same shapes: the short way, the same bits, the same errors."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ SEGMENTS, COUNT = 5000, 30_000
 def short_ways(
     request: pytest.FixtureRequest, context: cm.Context, monkeypatch: pytest.MonkeyPatch
 ) -> list[RepeatedCall]:
-    """The calls that went the short way, from none kept on."""
+    """The calls that went the short way, after all caches were emptied."""
     monkeypatch.setattr(context, "_caches", Caches())
     if request.param:
         monkeypatch.setattr(Teams, "default", lambda _: TeamBox(most=4096, join_block=32))
@@ -83,9 +83,9 @@ def test_wrong_input_raises_on_the_short_way(
     context: cm.Context, short_ways: list[RepeatedCall], rng: np.random.Generator
 ) -> None:
     offsets, x = random_segments(rng)
-    values, right = cm.array(x, context), cm.array(offsets, context)
+    values, good = cm.array(x, context), cm.array(offsets, context)
     out = cm.array(np.full(SEGMENTS, 7, "f4"), context)
-    expected = cm.segmented_reduce(values, right, mode="parallel").to_numpy()
+    expected = cm.segmented_reduce(values, good, mode="parallel").to_numpy()
     falls = offsets.copy()
     at = int(np.flatnonzero(np.diff(offsets) > 0)[700])
     falls[at], falls[at + 1] = offsets[at + 1], offsets[at]
@@ -95,13 +95,13 @@ def test_wrong_input_raises_on_the_short_way(
                 cm.segmented_reduce(values, cm.array(falls, context), mode="parallel", out=target)
     np.testing.assert_array_equal(out.to_numpy(), np.full(SEGMENTS, 7, "f4"))
     assert len(short_ways) == 4
-    np.testing.assert_array_equal(cm.segmented_reduce(values, right, mode="parallel").to_numpy(), expected)
+    np.testing.assert_array_equal(cm.segmented_reduce(values, good, mode="parallel").to_numpy(), expected)
     far = np.full(COUNT, 5, "i4")
     far[-3] = 5000
-    matrix = (right, cm.array(np.full(COUNT, 5, "i4"), context), values)
+    matrix = (good, cm.array(np.full(COUNT, 5, "i4"), context), values)
     cm.spmv(matrix, cm.array(x[:5000], context), mode="parallel")
     with pytest.raises(cm.ShapeError, match=rf"indices\[{COUNT - 3}\] is 5000"):
-        cm.spmv((right, cm.array(far, context), values), cm.array(x[:5000], context), mode="parallel")
+        cm.spmv((good, cm.array(far, context), values), cm.array(x[:5000], context), mode="parallel")
     assert len(short_ways) == 6
 
 
@@ -112,11 +112,11 @@ def test_targets_that_do_not_fit_are_refused(
     values, device_offsets = cm.array(x, context), cm.array(offsets, context)
     sums = cm.segmented_reduce(values, device_offsets, mode="parallel").to_numpy()
     other = cm.array(sums, cm.Context(context.device))
-    refused: list[tuple[Any, type[Exception]]] = [
+    wrong_calls: list[tuple[Any, type[Exception]]] = [
         (other, cm.DeviceError), (cm.array(sums[1:], context), cm.ShapeError),
         (cm.array(sums.astype("f8"), context), cm.DTypeError), (np.zeros(3, "f4"), cm.ShapeError),
     ]  # fmt: skip
-    for out, error in refused:
+    for out, error in wrong_calls:
         with pytest.raises(error, match="out "):
             cm.segmented_reduce(values, device_offsets, mode="parallel", out=out)
     same = cm.array(x[:SEGMENTS], context)  # read and written at once
@@ -130,7 +130,7 @@ def test_targets_that_do_not_fit_are_refused(
 def test_calls_of_other_kinds_have_entries_of_their_own(
     context: cm.Context, short_ways: list[RepeatedCall], rng: np.random.Generator
 ) -> None:
-    """Equal numbers of other types, other operators, dtypes and maps; records are not kept."""
+    """Equal numbers of other types, other operators, dtypes and maps; calls on records are not cached."""
     offsets, x = random_segments(rng)
     device_offsets = cm.array(offsets, context)
     for values in (x, (x * 100).astype("i4"), (x * 100).astype("i8")):

@@ -11,7 +11,7 @@ import scipy.sparse as sparse
 from hypothesis import given
 from hypothesis import strategies as st
 from support.oracles import assert_near, assert_same, unit, values
-from support.random_segments import RANDOM, geometries, offsets_of, ragged, slices
+from support.random_segments import RANDOM, geometries, offsets_of, random_lengths, slices
 
 import clmapreduce as cm
 from clmapreduce.calls.options import Options
@@ -22,13 +22,13 @@ pytestmark = pytest.mark.drawn
 
 def matrix(rng: np.random.Generator, rows: int = 400, columns: int = 300, dtype: Any = "f4") -> sparse.csr_array:
     """Rows of any length, some empty; columns in any order, some twice."""
-    indptr = offsets_of(np.minimum(ragged(rng, rows, 8), 200))
+    indptr = offsets_of(np.minimum(random_lengths(rng, rows, 8), 200))
     indices = rng.integers(0, columns, int(indptr[-1])).astype("i4")
     return sparse.csr_array((values(rng, dtype, len(indices)), indices, indptr), shape=(rows, columns))
 
 
 def check_product(a: Any, x: np.ndarray, result: np.ndarray, label: object = "") -> None:
-    """Asserts that `got` is a @ x, in float64 and rounded."""
+    """Asserts that `result` is a @ x, in float64 and rounded."""
     assert result.dtype == np.result_type(a.dtype, x.dtype), label
     wide, size = (sparse.csr_array((v.astype("f8"), a.indices, a.indptr), shape=a.shape) for v in (a.data, np.abs(a.data)))
     size = size @ np.abs(x.astype("f8"))  # not abs(wide), which adds up what stands at one place first
@@ -130,7 +130,7 @@ def test_matrices_without_data(context: cm.Context, mode: str, rng: np.random.Ge
 
 @pytest.mark.parametrize("unary", [False, True])
 def test_sources_of_entries(unary: bool, context: cm.Context, mode: str, rng: np.random.Generator) -> None:
-    lengths = ragged(rng, 200, 6)
+    lengths = random_lengths(rng, 200, 6)
     indptr, sources = offsets_of(lengths), rng.integers(0, 1000 - lengths + 1)
     columns, data, x = rng.integers(0, 50, 1000), rng.integers(-9, 9, 1000), rng.integers(-9, 9, 50)
     terms = x[columns] * (1 if unary else data)
@@ -157,11 +157,11 @@ def test_nothing_to_multiply(context: cm.Context, mode: str) -> None:
     how: dict[str, Any] = {"context": context, "mode": mode}
     assert_same(cm.spmv(sparse.csr_array((3, 0), dtype="f4"), np.zeros(0, "f4"), **how), np.zeros(3, "f4"))
     assert_same(cm.spmv(sparse.csr_array((0, 4), dtype="f4"), np.zeros((4, 2), "f4"), **how), np.zeros((0, 2), "f4"))
-    filled = cm.spmv(sparse.csr_array((3, 2), dtype="f4"), np.zeros(2, "f4"), init=1.0, empty=7.0, **how)
-    assert_same(filled, np.full(3, 7, "f4"))
+    result = cm.spmv(sparse.csr_array((3, 2), dtype="f4"), np.zeros(2, "f4"), init=1.0, empty=7.0, **how)
+    assert_same(result, np.full(3, 7, "f4"))
 
 
-def test_plans_tell_what_they_are(context: cm.Context, mode: str, rng: np.random.Generator) -> None:
+def test_plans_describe_themselves(context: cm.Context, mode: str, rng: np.random.Generator) -> None:
     a = matrix(rng)
     plan = cm.SpmvPlan(a, context=context)
     assert repr(plan).startswith(f"SpmvPlan(400 rows, 300 columns, {a.data.size} entries, float32; on ") and plan.rows == 400
@@ -227,7 +227,7 @@ def test_plans_check_the_vectors_they_meet(context: cm.Context) -> None:
 
 
 def test_near_columns_are_recognized(context: cm.Context, mode: str, rng: np.random.Generator) -> None:
-    """Not those side by side, nor those anywhere; a few that are far do not matter, nor where they are held."""
+    """Neither columns side by side nor columns anywhere are near. A few far ones do not matter; host and device agree."""
     count = 300_000
     side_by_side, anywhere = np.arange(count) // 16 + np.arange(count) % 16, rng.integers(0, 1 << 22, count)
     near = np.arange(count) // 16 + rng.integers(0, 1 << 16, count)

@@ -13,6 +13,6 @@ import clmapreduce as cm
 @pytest.fixture(scope="session")
 def small(context: cm.Context) -> Iterator[cm.Context]:
     """A context of the device with three mebibytes."""
-    made = cm.Context(context.device, memory_limit=LIMIT)
-    yield made
-    made.wait()
+    context_of_limit = cm.Context(context.device, memory_limit=LIMIT)
+    yield context_of_limit
+    context_of_limit.wait()

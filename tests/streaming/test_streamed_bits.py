@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 from support.oracles import assert_same
-from support.streamed import LENGTH, below_their_peak, floats, softmax, streamed, tiles_of
+from support.streamed import LENGTH, below_their_peak, call_streamed, floats, softmax, tiles_of
 
 import clmapreduce as cm
 from clmapreduce.calls import windows
@@ -38,7 +38,7 @@ def test_bits_do_not_depend_on_the_budget(
     name: str, budgets: list[cm.Context], mode: str, rng: np.random.Generator
 ) -> None:
     x, call = floats(rng, LENGTH), CALLS[name]
-    results = [streamed(call, x, context=context, mode=mode) for context in budgets]
+    results = [call_streamed(call, x, context=context, mode=mode) for context in budgets]
     cuts = {tiles_of(call, x, context=context, mode=mode) for context in budgets}
     assert len(cuts) == 1
     bits = [[np.asarray(part).tobytes() for part in (r if isinstance(r, tuple) else (r,))] for r in results]
@@ -50,7 +50,7 @@ def test_maps_have_the_bits_of_calls_that_are_not_streamed(
 ) -> None:
     x = floats(rng, LENGTH)
     call = cm.Map(lambda x: x * 3 + cm.index)
-    assert_same(streamed(call, x, context=small, mode=mode), call(x, context=context, mode=mode))
+    assert_same(call_streamed(call, x, context=small, mode=mode), call(x, context=context, mode=mode))
 
 
 def test_without_a_limit_cpus_read_host_memory_in_place(context: cm.Context, mode: str, rng: np.random.Generator) -> None:

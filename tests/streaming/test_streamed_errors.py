@@ -1,17 +1,19 @@
-"""Budgets that are none or too small, files that become shorter, interrupts: each is an error, and nothing is lost."""
+"""Wrong or too small budgets, files that become shorter, interrupts: each is an error, without a leak."""
 
 from __future__ import annotations
 
 import os
 import signal
+import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 from support.oracles import assert_same
-from support.streamed import LENGTH, LIMIT, floats, softmax, streamed, tiles_of
+from support.streamed import LENGTH, LIMIT, call_streamed, floats, softmax, tiles_of
 
 import clmapreduce as cm
 
@@ -24,9 +26,9 @@ def test_a_budget_that_is_none(limit: Any, context: cm.Context) -> None:
 
 @pytest.mark.parametrize(("limit", "nbytes"), [(5000, 5000), ("256M", 256 << 20), (" 1.5 GiB", 3 << 29), ("4k", 4096)])
 def test_budgets(limit: Any, nbytes: int, context: cm.Context) -> None:
-    made = cm.Context(context.device, memory_limit=limit)
-    assert made.queue.arena.limit == nbytes and context.queue.arena.limit is None
-    assert made.queue.arena is not context.queue.arena
+    small = cm.Context(context.device, memory_limit=limit)
+    assert small.queue.arena.limit == nbytes and context.queue.arena.limit is None
+    assert small.queue.arena is not context.queue.arena
 
 
 def test_a_budget_for_memory_of_others(context: cm.Context) -> None:
@@ -57,7 +59,7 @@ def test_results_that_stay_on_the_device_must_fit(small: cm.Context, mode: str, 
     k = rng.integers(0, 9, LENGTH)
     with pytest.raises(cm.DeviceMemoryError):
         cm.Partials("sum")(k, context=small, mode=mode)
-    assert streamed(cm.Reduce("sum"), k, context=small, mode=mode) == k.sum()
+    assert call_streamed(cm.Reduce("sum"), k, context=small, mode=mode) == k.sum()
 
 
 def test_a_wrong_setting(context: cm.Context, monkeypatch: pytest.MonkeyPatch, rng: np.random.Generator) -> None:
@@ -85,7 +87,7 @@ def test_truncated_files(
     with pytest.raises(cm.ShapeError, match=r"argument 1 is mapped from a file .* truncated"):
         cm.Reduce("sum")(x, context=small, mode=mode, progress=truncate if during else None)
     y = rng.integers(0, 9, LENGTH)
-    assert streamed(cm.Reduce("sum"), y, context=small, mode=mode) == y.sum()
+    assert call_streamed(cm.Reduce("sum"), y, context=small, mode=mode) == y.sum()
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="a mapped file cannot be truncated")
@@ -94,6 +96,33 @@ def test_a_target_whose_file_is_truncated(small: cm.Context, mode: str, tmp_path
     os.truncate(tmp_path / "y", 4096)
     with pytest.raises(cm.ShapeError, match="out is mapped from a file"):
         cm.Unfold("index")(LENGTH, out=out, context=small, mode=mode)
+
+
+@pytest.fixture
+def little_disk(tmp_path: Path) -> Iterator[Path]:
+    """A folder on a disk of a mebibyte."""
+    folder = tmp_path / "disk"
+    folder.mkdir()
+    command = ["mount", "-t", "tmpfs", "-o", "size=1m", "tmpfs", str(folder)]
+    if sys.platform != "linux" or os.geteuid() or subprocess.run(command, capture_output=True, check=False).returncode:
+        pytest.skip("needs to mount a file system")
+    yield folder
+    subprocess.run(["umount", "-l", str(folder)], check=True)
+
+
+def test_a_disk_without_room_for_the_result(
+    little_disk: Path, context: cm.Context, small: cm.Context, rng: np.random.Generator
+) -> None:
+    """A file with holes, as `w+` makes them: to fill them would end the process. One with room is filled."""
+    k = rng.integers(0, 99, LENGTH)
+    add = cm.Map(lambda a: a + 1)
+    for at in (context, small):
+        out = np.memmap(little_disk / "y", "i8", "w+", shape=(LENGTH,))
+        with pytest.raises(cm.StorageError, match=r"not on the disk yet.*nothing was computed"):
+            add(k, out=out, context=at)
+        out = np.memmap(little_disk / "y", "i8", "w+", shape=(1000,))
+        assert_same(add(k[:1000], out=out, context=at), k[:1000] + 1)
+        del out
 
 
 def test_an_interrupt_ends_the_call_between_two_tiles(
@@ -108,17 +137,17 @@ def test_an_interrupt_ends_the_call_between_two_tiles(
 
     with pytest.raises(KeyboardInterrupt):
         call(k, out=out, context=small, mode=mode, progress=interrupt)
-    written = np.flatnonzero(out != -1).size
-    assert tiles > 3 and written % length == 0 and 0 < written <= 3 * length
-    assert_same(out[:written], k[:written] + 1)
-    assert_same(streamed(call, k, context=small, mode=mode), k + 1)
+    count = np.flatnonzero(out != -1).size
+    assert tiles > 3 and count % length == 0 and 0 < count <= 3 * length
+    assert_same(out[:count], k[:count] + 1)
+    assert_same(call_streamed(call, k, context=small, mode=mode), k + 1)
 
 
 def test_a_call_is_cancelled_between_two_tiles(small: cm.Context, mode: str, rng: np.random.Generator) -> None:
     k = rng.integers(0, 99, LENGTH)
-    with pytest.raises(cm.Cancelled, match="tiles submitted"):
+    with pytest.raises(cm.Cancelled, match="between two tiles"):
         cm.Scan("sum")(k, context=small, mode=mode, progress=lambda *_: small.cancel())
-    assert_same(streamed(cm.Scan("sum"), k, context=small, mode=mode), np.cumsum(k))
+    assert_same(call_streamed(cm.Scan("sum"), k, context=small, mode=mode), np.cumsum(k))
 
 
 def test_memory_comes_back(context: cm.Context, mode: str, rng: np.random.Generator) -> None:

@@ -48,8 +48,8 @@ def test_several_results_of_rows(tight: cm.Context, mode: str, rng: np.random.Ge
     least, places = call(x, y, mode=mode, context=tight)
     expected = np.sort(distances(x, y), axis=1)[:, :2]
     np.testing.assert_allclose(least.reshape(ROWS, 2), expected, rtol=1e-5, atol=1e-6)
-    chosen = np.take_along_axis(distances(x, y), places.reshape(ROWS, 2), 1)
-    np.testing.assert_allclose(chosen, expected, rtol=1e-5, atol=1e-6)
+    nearest = np.take_along_axis(distances(x, y), places.reshape(ROWS, 2), 1)
+    np.testing.assert_allclose(nearest, expected, rtol=1e-5, atol=1e-6)
 
 
 @pytest.mark.parametrize("name", ["Sum", "Min", "Max", "ArgMin", "ArgMax", "Min_ArgMin", "Max_ArgMax", "LogSumExp"])
@@ -57,19 +57,19 @@ def test_tiles_of_columns(name: str, tight: cm.Context, mode: str, rng: np.rando
     """The long side is reduced: parts of it are merged."""
     x, y = points(rng)
     call = cm.Genred("SqDist(x, y)", ALIASES, name, axis=0)
-    got: Any = call(x, y, mode=mode, context=tight)
+    result: Any = call(x, y, mode=mode, context=tight)
     assert "streamed: 1 × " in call.explain(x, y, mode=mode, context=tight)
     squares = distances(x, y)
     place = squares.argmin(0) if "Min" in name else squares.argmax(0)
     best = squares.min(0) if "Min" in name else squares.max(0)
     if "Arg" in name:
-        values, places = got if isinstance(got, tuple) else (best[:, None], got)
+        values, places = result if isinstance(result, tuple) else (best[:, None], result)
         np.testing.assert_allclose(squares[places[:, 0], np.arange(COLUMNS)], best, rtol=1e-5, atol=1e-9)
         np.testing.assert_allclose(values[:, 0], best, rtol=1e-5, atol=1e-9)
         assert (places[:, 0] == place).mean() > 0.8, "rounding may choose among near ones"
         return
     expected = {"Sum": squares.sum(0), "LogSumExp": np.logaddexp.reduce(squares, 0)}.get(name, best)
-    np.testing.assert_allclose(got[:, 0], expected, rtol=2e-5, atol=1e-9)
+    np.testing.assert_allclose(result[:, 0], expected, rtol=2e-5, atol=1e-9)
     assert tight.queue.arena.peak_bytes <= tight.queue.arena.limit  # type: ignore[operator]
 
 
@@ -82,8 +82,8 @@ def test_both_sides_in_tiles(context: cm.Context, mode: str, rng: np.random.Gene
     x = np.tile(x, (4, 1))
     assert call.explain(x, y, mode=mode, context=own).startswith("streamed: ")
     expected = x[:, 0].astype("f8") * y.astype("f8").sum()
-    allowed = 1e-5 * np.abs(x[:, 0]) * np.abs(y).sum()
-    assert (np.abs(call(x, y, mode=mode, context=own)[:, 0] - expected) <= allowed).all()
+    limit = 1e-5 * np.abs(x[:, 0]) * np.abs(y).sum()
+    assert (np.abs(call(x, y, mode=mode, context=own)[:, 0] - expected) <= limit).all()
 
 
 def test_parts_that_cannot_be_merged(tight: cm.Context, mode: str, rng: np.random.Generator) -> None:
@@ -92,10 +92,29 @@ def test_parts_that_cannot_be_merged(tight: cm.Context, mode: str, rng: np.rando
         cm.Genred("SqDist(x, y)", ALIASES, "Var", axis=0)(x, y, mode=mode, context=tight)
 
 
-def test_wrong_arguments_are_told_first(tight: cm.Context, mode: str, rng: np.random.Generator) -> None:
+def test_errors_of_arguments_come_first(tight: cm.Context, mode: str, rng: np.random.Generator) -> None:
     x, y = points(rng)
     call = cm.Genred("SqDist(x, y)", ALIASES, "Sum", axis=1)
     with pytest.raises(cm.ShapeError):
         call(x[:, :2], y, mode=mode, context=tight)
     with pytest.raises(cm.ShapeError, match="out has shape"):
         call(x, y, out=np.zeros((3, 1), "f4"), mode=mode, context=tight)
+
+
+def test_blocks_of_pairs_go_by_rows(tight: cm.Context, mode: str, rng: np.random.Generator) -> None:
+    x, y = points(rng)
+    ranges = cm.Ranges.band(ROWS, COLUMNS, (ROWS, 3), block=7)
+    call = cm.Genred("SqDist(x, y)", ALIASES, axis=1)
+    result = call(x, y, ranges=ranges, mode=mode, context=tight)
+    first = np.arange(ROWS) // 7 * 7
+    mask = np.arange(COLUMNS) <= (first + 6 + 3)[:, None]
+    np.testing.assert_allclose(result, np.where(mask, distances(x, y), 0).sum(1)[:, None], rtol=1e-5, atol=1e-5)
+    assert tight.queue.arena.peak_bytes <= tight.queue.arena.limit  # type: ignore[operator]
+
+
+def test_blocks_whose_columns_have_no_room(tight: cm.Context, rng: np.random.Generator) -> None:
+    x, y = points(rng)
+    ranges = cm.Ranges.band(COLUMNS, ROWS, ROWS)
+    call = cm.Genred("SqDist(x, y)", ALIASES, axis=1)
+    with pytest.raises(cm.DeviceMemoryError, match="without ranges="):
+        call(y, x, ranges=ranges, context=tight)

@@ -92,8 +92,8 @@ def test_kernels_see_windows_of_what_is_named(mode: ComputeMode) -> None:
         line = Line(10**9, Window(1 << 20, 10**9, ("in1", "out0")))
         text = source_of(plan_map(layout_of(formula), line, mode, facts, box_for("map", mode, facts)).stages[0])
         assert "in1_first" in text and "out0_first" in text and "in0_first" not in text
-        bound = bound_of("sum", formula, facts)
-        plan = plan_reduce(Layout(formula, (bound.result,)), bound, line, mode, facts, box_for("reduce", mode, facts))
+        bound_operator = bound_of("sum", formula, facts)
+        plan = plan_reduce(Layout(formula, (bound_operator.result,)), bound_operator, line, mode, facts, box_for("reduce", mode, facts))
         texts = [source_of(stage) for stage in plan.stages]
         assert "in1_first" in texts[0] and "_first" not in texts[1]
 

@@ -16,7 +16,7 @@ from support.oracles import (
     tolerance,
     values,
 )
-from support.streamed import LENGTH, floats, lengths, streamed
+from support.streamed import LENGTH, call_streamed, floats, lengths
 
 import clmapreduce as cm
 
@@ -25,9 +25,9 @@ import clmapreduce as cm
 def test_maps_at_every_length(length: int, small: cm.Context, mode: str, rng: np.random.Generator) -> None:
     x, y = floats(rng, length), floats(rng, length)
     call = cm.Map(lambda a, b: (a * b, a + cm.index))
-    product, moved = streamed(call, x, y, context=small, mode=mode)
+    product, nbytes = call_streamed(call, x, y, context=small, mode=mode)
     assert_same(product, x * y)
-    assert_same(moved, (x + np.arange(length)))
+    assert_same(nbytes, (x + np.arange(length)))
 
 
 def test_every_element_of_out_is_written(small: cm.Context, mode: str, rng: np.random.Generator) -> None:
@@ -44,18 +44,18 @@ def test_every_element_of_out_is_written(small: cm.Context, mode: str, rng: np.r
 @pytest.mark.parametrize("dtype", ["?", "i1", "u2", "i8", "f4", "f8", "c8", [("a", "f4"), ("b", "i8")]])
 def test_maps_of_every_kind(dtype: Any, small: cm.Context, mode: str, rng: np.random.Generator) -> None:
     x = values(rng, np.dtype(dtype), 4_000_037 if np.dtype(dtype).itemsize < 4 else LENGTH)
-    got = streamed(cm.Map(lambda a: a), x, context=small, mode=mode)
-    assert_same(got, x)
+    result = call_streamed(cm.Map(lambda a: a), x, context=small, mode=mode)
+    assert_same(result, x)
 
 
 @pytest.mark.parametrize("length", lengths())
 def test_sums_at_every_length(length: int, small: cm.Context, mode: str, rng: np.random.Generator) -> None:
     x = values(rng, "f8", length)
-    got = streamed(cm.Reduce("sum"), x, context=small, mode=mode)
-    assert_near(got, x.sum(dtype=np.longdouble), tolerance("f8", x.sum(), np.abs(x).sum(), length))
+    result = call_streamed(cm.Reduce("sum"), x, context=small, mode=mode)
+    assert_near(result, x.sum(dtype=np.longdouble), tolerance("f8", x.sum(), np.abs(x).sum(), length))
     k = values(rng, "i8", length)
-    assert got.dtype == np.float64
-    assert streamed(cm.Reduce("sum"), k, context=small, mode=mode) == k.sum()
+    assert result.dtype == np.float64
+    assert call_streamed(cm.Reduce("sum"), k, context=small, mode=mode) == k.sum()
 
 
 @pytest.mark.parametrize("finish", ["device", "host"])
@@ -67,14 +67,14 @@ def test_reductions(op: str, finish: str, small: cm.Context, mode: str, rng: np.
         x[-1 if op == "any" else 1_000_000] ^= True
     if op == "product":
         x = rng.choice([-1.0, 1.0], LENGTH).astype("f4")
-    got = streamed(cm.Reduce(op), x, context=small, mode=mode, finish=finish)
+    result = call_streamed(cm.Reduce(op), x, context=small, mode=mode, finish=finish)
     if op == "logsumexp":
         top = logsumexp(x)
-        assert_near(got, top, logsumexp_tolerance("f4", top, LENGTH))
+        assert_near(result, top, logsumexp_tolerance("f4", top, LENGTH))
         return
     expected = {"minimum": np.min, "maximum": np.max, "argmin": np.argmin, "argmax": np.argmax, "any": np.any,
                 "all": np.all, "product": np.prod}[op](x)  # fmt: skip
-    assert got == expected
+    assert result == expected
 
 
 def test_order_is_kept(small: cm.Context, mode: str, rng: np.random.Generator) -> None:
@@ -91,11 +91,11 @@ def test_order_is_kept(small: cm.Context, mode: str, rng: np.random.Generator) -
         for i, (first, second) in enumerate(x.tolist()):
             total = first * total + second
             b[i] = total
-    scanned = streamed(cm.Scan(op), x, context=small, mode=mode)
-    assert_same(scanned["a"], a)
-    assert_same(scanned["b"], b)
-    reduced = streamed(cm.Reduce(op), x, context=small, mode=mode)
-    assert reduced["a"] == a[-1] and reduced["b"] == b[-1]
+    prefixes = call_streamed(cm.Scan(op), x, context=small, mode=mode)
+    assert_same(prefixes["a"], a)
+    assert_same(prefixes["b"], b)
+    whole = call_streamed(cm.Reduce(op), x, context=small, mode=mode)
+    assert whole["a"] == a[-1] and whole["b"] == b[-1]
 
 
 @pytest.mark.parametrize("exclusive", [False, True])
@@ -104,33 +104,33 @@ def test_scans_at_every_length(
     length: int, exclusive: bool, small: cm.Context, mode: str, rng: np.random.Generator
 ) -> None:
     k = rng.integers(-(2**40), 2**40, length)
-    got = streamed(cm.Scan("sum", exclusive), k, context=small, mode=mode)
-    assert_same(got, np.cumsum(k) - k if exclusive else np.cumsum(k))
+    result = call_streamed(cm.Scan("sum", exclusive), k, context=small, mode=mode)
+    assert_same(result, np.cumsum(k) - k if exclusive else np.cumsum(k))
     x = floats(rng, length)
-    got = streamed(cm.Scan("maximum"), x, context=small, mode=mode)
-    assert_same(got, np.maximum.accumulate(x))
+    result = call_streamed(cm.Scan("maximum"), x, context=small, mode=mode)
+    assert_same(result, np.maximum.accumulate(x))
 
 
 def test_sums_of_floats_scanned(small: cm.Context, mode: str, rng: np.random.Generator) -> None:
     x = floats(rng, LENGTH)
-    got = streamed(cm.Scan("sum"), x, context=small, mode=mode)
+    result = call_streamed(cm.Scan("sum"), x, context=small, mode=mode)
     totals, magnitudes = np.cumsum(x, dtype="f8"), np.cumsum(np.abs(x), dtype="f8")
-    assert_near(got, totals, 2 * scan_tolerance("f4", np.abs(totals), magnitudes, LENGTH))
+    assert_near(result, totals, 2 * scan_tolerance("f4", np.abs(totals), magnitudes, LENGTH))
 
 
 def test_unfolds(small: cm.Context, mode: str) -> None:
-    got = streamed(cm.Unfold("index"), LENGTH, context=small, mode=mode)
-    assert_same(got, np.arange(LENGTH))
-    got = streamed(cm.Unfold("product"), np.uint64(3), LENGTH, context=small, mode=mode)
+    result = call_streamed(cm.Unfold("index"), LENGTH, context=small, mode=mode)
+    assert_same(result, np.arange(LENGTH))
+    result = call_streamed(cm.Unfold("product"), np.uint64(3), LENGTH, context=small, mode=mode)
     with np.errstate(over="ignore"):
-        assert_same(got, np.cumprod(np.full(LENGTH, 3, np.uint64)))
+        assert_same(result, np.cumprod(np.full(LENGTH, 3, np.uint64)))
 
 
 
 
 def test_partials_hold_every_prefix(small: cm.Context, mode: str, rng: np.random.Generator) -> None:
     k = rng.integers(-1000, 1000, 200_003)
-    kept = streamed(cm.Partials("sum"), k, context=small, mode=mode)
+    partials = call_streamed(cm.Partials("sum"), k, context=small, mode=mode)
     # A device that copies has no room for all prefixes twice.
     ends = rng.integers(0, len(k) + 1, 1000)
-    assert_same(kept.prefix(ends, mode=mode), np.concatenate([[0], np.cumsum(k)])[ends])
+    assert_same(partials.prefix(ends, mode=mode), np.concatenate([[0], np.cumsum(k)])[ends])

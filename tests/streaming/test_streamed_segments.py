@@ -22,15 +22,15 @@ COUNT = 600_011
 @pytest.fixture
 def tile_count(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     """Grows by the bytes of every tile that is submitted."""
-    seen: list[int] = []
+    counts: list[int] = []
     run = TileCalls.run
 
     def counting(self: TileCalls, sources: Any, target: Any, call: Any) -> None:
-        seen.append(sum(values.nbytes for _, values in sources))
+        counts.append(sum(values.nbytes for _, values in sources))
         run(self, sources, target, call)
 
     monkeypatch.setattr(TileCalls, "run", counting)
-    return seen
+    return counts
 
 
 def some_offsets(rng: np.random.Generator, segments: int, count: int = COUNT, dtype: Any = "i8") -> np.ndarray:
@@ -53,8 +53,8 @@ def test_sums_of_segments(
 ) -> None:
     offsets, values = some_offsets(rng, 20_011, dtype=dtype), rng.integers(-99, 99, COUNT)
     reduce = cm.segmented_reduce
-    got = into_poison(lambda out: reduce(values, offsets, out=out, context=small, mode=mode), 20_011, "i8")
-    assert_same(got, sums(values, offsets))
+    result = into_poison(lambda out: reduce(values, offsets, out=out, context=small, mode=mode), 20_011, "i8")
+    assert_same(result, sums(values, offsets))
     assert_same(reduce(values, offsets, init=5, context=small, mode=mode), sums(values, offsets) + 5)
     assert_same(reduce(values, offsets[:-1], starts=True, context=small, mode=mode), sums(values, offsets))
     assert len(tile_count) > 8 and max(tile_count) < 1 << 20
@@ -66,16 +66,16 @@ def test_other_reductions(
     op: str, small: cm.Context, mode: str, tile_count: list[int], rng: np.random.Generator
 ) -> None:
     offsets, values = some_offsets(rng, 8011), floats(rng, COUNT, "f8")
-    got = cm.segmented_reduce(values, offsets, op, context=small, mode=mode)
+    result = cm.segmented_reduce(values, offsets, op, context=small, mode=mode)
     oracle: Any = {"mean": np.mean, "var": np.var, "logsumexp": logsumexp, "maximum": np.max}.get(op, getattr(np, op, None))
     nothing = {"argmin": -1, "argmax": -1, "mean": np.nan, "var": np.nan}.get(op, -np.inf)
     parts = [values[a:b] for a, b in pairwise(offsets)]
     expected = np.array([oracle(part) if part.size else nothing for part in parts])
     assert tile_count
     if op in ("argmin", "argmax", "maximum"):
-        assert_same(got, expected.astype(got.dtype))
+        assert_same(result, expected.astype(result.dtype))
     else:
-        np.testing.assert_allclose(got, expected.astype("f8"), rtol=1e-10, atol=1e-12)
+        np.testing.assert_allclose(result, expected.astype("f8"), rtol=1e-10, atol=1e-12)
 
 
 def test_trailing_axes_and_functions(
@@ -83,10 +83,10 @@ def test_trailing_axes_and_functions(
 ) -> None:
     offsets, values = some_offsets(rng, 7001, 200_003), rng.integers(-9, 9, (200_003, 3))
     weights = rng.integers(-9, 9, 200_003)
-    got = cm.segmented_reduce(
+    result = cm.segmented_reduce(
         (values, weights), offsets, map=lambda v, w: v * w + 1, context=small, mode=mode
     )  # fmt: skip
-    assert_same(got, sums(values * weights[:, None] + 1, offsets))
+    assert_same(result, sums(values * weights[:, None] + 1, offsets))
     assert tile_count
 
 
@@ -116,16 +116,16 @@ def test_runs_of_keys(
     keys[COUNT // 3 : 2 * COUNT // 3] = 7
     values = rng.integers(-99, 99, COUNT)
     begins = np.concatenate([[0], np.flatnonzero(np.diff(keys)) + 1, [COUNT]])
-    got_keys, got = cm.reduce_by_key(keys, values, key=key, context=small, mode=mode)
-    assert_same(got_keys, keys[begins[:-1]])
-    assert_same(got, sums(values, begins))
+    result_keys, result = cm.reduce_by_key(keys, values, key=key, context=small, mode=mode)
+    assert_same(result_keys, keys[begins[:-1]])
+    assert_same(result, sums(values, begins))
     near = cm.reduce_by_key(keys, values, key=key, equal=lambda a, b: a // 2 == b // 2, context=small, mode=mode)
     begins = np.concatenate([[0], np.flatnonzero(np.diff(keys // 2)) + 1, [COUNT]])
     assert_same(near[0], keys[begins[:-1]] if key == "first" else keys[begins[1:] - 1])
     assert_same(near[1], sums(values, begins))
     out = np.empty(len(begins) - 1, keys.dtype), np.empty(len(begins) - 1, "i8")
-    given = cm.reduce_by_key(keys // 2, values, out=out, context=small, mode=mode)
-    assert given[0] is out[0] and given[1] is out[1]
+    results = cm.reduce_by_key(keys // 2, values, out=out, context=small, mode=mode)
+    assert results[0] is out[0] and results[1] is out[1]
     assert_same(out[1], sums(values, begins))
     assert tile_count
 
@@ -138,10 +138,10 @@ def test_sparse_matrices_by_rows(
     columns, data = rng.integers(0, 3001, 400_009).astype("i4"), rng.integers(-9, 9, 400_009)
     x = rng.integers(-9, 9, (3001, *trailing))
     products = x[columns] * (data[:, None] if trailing else data)
-    got = cm.spmv((offsets, columns, data), x, context=small, mode=mode)
-    assert_same(got, sums(products, offsets))
-    got = cm.spmv((offsets, columns, None), cm.array(x, small).to_numpy(), context=small, mode=mode)
-    assert_same(got, sums(x[columns], offsets))
+    result = cm.spmv((offsets, columns, data), x, context=small, mode=mode)
+    assert_same(result, sums(products, offsets))
+    result = cm.spmv((offsets, columns, None), cm.array(x, small).to_numpy(), context=small, mode=mode)
+    assert_same(result, sums(x[columns], offsets))
     assert tile_count
 
 
@@ -151,8 +151,8 @@ def test_a_function_that_sees_the_number_is_not_streamed(
     offsets, values = some_offsets(rng, 8011), rng.integers(-9, 9, COUNT)
     if not small.facts.lends_memory:
         pytest.skip("its arrays have no room")
-    got = cm.segmented_reduce(values, offsets, map=lambda v: v + cm.index, context=small, mode=mode)
-    assert_same(got, sums(values + np.arange(COUNT), offsets))
+    result = cm.segmented_reduce(values, offsets, map=lambda v: v + cm.index, context=small, mode=mode)
+    assert_same(result, sums(values + np.arange(COUNT), offsets))
     assert not tile_count
 
 
@@ -188,8 +188,8 @@ def test_tiles_have_whole_segments(rng: np.random.Generator) -> None:
         lengths = rng.integers(0, rng.integers(1, 100), rng.integers(1, 200))
         offsets = np.concatenate([[0], np.cumsum(lengths)])
         tile = int(rng.integers(30, 900))
-        cut: list[Tile] = list(tiles(offsets, 3, 2, tile))
-        assert [t.first for t in cut] == [0, *(t.end for t in cut[:-1])] and cut[-1].end == len(lengths)
-        for one in cut:
+        pieces: list[Tile] = list(tiles(offsets, 3, 2, tile))
+        assert [t.first for t in pieces] == [0, *(t.end for t in pieces[:-1])] and pieces[-1].end == len(lengths)
+        for one in pieces:
             nbytes = 3 * (offsets[one.end] - offsets[one.first]) + 2 * (one.end - one.first)
             assert nbytes <= tile or (one.long and one.end == one.first + 1)

@@ -13,7 +13,7 @@ def readonly(x: np.ndarray) -> np.ndarray:
     return copy
 
 
-def misaligned(x: np.ndarray) -> np.ndarray:
+def misalign(x: np.ndarray) -> np.ndarray:
     """A copy of `x` one byte past every alignment."""
     raw = np.empty(x.nbytes + 1, np.uint8)
     copy = raw[1:].view(x.dtype).reshape(x.shape)
@@ -30,6 +30,6 @@ LAYOUTS: dict[str, Callable[[np.ndarray], np.ndarray]] = {
     "broadcast": lambda x: np.broadcast_to(x[:1], x.shape),
     "byte-swapped": lambda x: x.astype(x.dtype.newbyteorder("S")),
     "read-only": readonly,
-    "misaligned": misaligned,
+    "misaligned": misalign,
     "sliced": lambda x: np.pad(x, 3)[3:-3, 3:-3],
 }

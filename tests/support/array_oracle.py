@@ -10,8 +10,6 @@ import numpy as np
 import clmapreduce as cm
 from support.oracles import PLAIN, unit, values
 
-SMALL_SHAPES = ((), (1,), (0,), (5,), (3, 4), (2, 1, 3), (3, 0, 2))
-
 
 def drawn_values(rng: np.random.Generator, dtype: Any, shape: Any) -> np.ndarray:
     """Random numbers of which some are 0, equal or small, so that comparisons and quotients meet every case."""

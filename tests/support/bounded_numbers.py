@@ -20,7 +20,7 @@ class UnclearError(Exception):
 
 
 @dataclass(frozen=True, eq=False)
-class Known:
+class Bounded:
     """Numbers (integers as int64, others as longdouble), the dtype a device gives them, and how far it may be off."""
 
     numbers: Any
@@ -28,7 +28,7 @@ class Known:
     error: Any
 
     @classmethod
-    def exact(cls, x: Any) -> Known:
+    def exact(cls, x: Any) -> Bounded:
         """The numbers of an array, without an error."""
         x = np.asarray(x)
         return cls(
@@ -39,7 +39,7 @@ class Known:
     def floats(self) -> bool:
         return self.dtype.kind == "f"
 
-    def astype(self, dtype: Any) -> Known:
+    def astype(self, dtype: Any) -> Bounded:
         """As a device converts: integers wrap, floats round."""
         dtype = np.dtype(dtype)
         if dtype == self.dtype:
@@ -48,92 +48,92 @@ class Known:
             digits = np.finfo(dtype).nmant + 1
             exact = not self.floats and bool((np.abs(self.numbers) < 2**digits).all())
             exact = exact or (self.floats and dtype.itemsize > self.dtype.itemsize)
-            return computed(self.numbers.astype(np.longdouble), self.error, dtype, 0 if exact else 1)
+            return with_rounding(self.numbers.astype(np.longdouble), self.error, dtype, 0 if exact else 1)
         if dtype.kind == "b":
-            return Known((self.numbers != 0).astype(np.int64), dtype, undecided(self.numbers, self.error))
+            return Bounded((self.numbers != 0).astype(np.int64), dtype, is_undecided(self.numbers, self.error))
         if self.floats and not (np.isfinite(self.numbers) & (np.abs(self.numbers) < np.iinfo(dtype).max)).all():
             raise UnclearError(f"out of range for {dtype}")
-        return Known(np.asarray(self.numbers).astype(np.int64).astype(dtype).astype(np.int64), dtype, self.error)
+        return Bounded(np.asarray(self.numbers).astype(np.int64).astype(dtype).astype(np.int64), dtype, self.error)
 
     # ----------------------------------------------------------------------------------------------- arithmetic
-    def _both(self, other: Any, least: Any = None) -> tuple[Known, Known]:
+    def _both(self, other: Any, least: Any = None) -> tuple[Bounded, Bounded]:
         """Both operands in NumPy's common dtype."""
-        if isinstance(other, Known):
+        if isinstance(other, Bounded):
             dtype = np.result_type(self.dtype, other.dtype)
         else:
             dtype = np.result_type(np.empty(0, self.dtype), other)
-            other = Known.exact(np.asarray(other, dtype))
+            other = Bounded.exact(np.asarray(other, dtype))
         if least is not None and dtype.kind != "f":
             dtype = np.dtype(least)
         return self.astype(dtype), other.astype(dtype)
 
-    def __add__(self, other: Any) -> Known:
+    def __add__(self, other: Any) -> Bounded:
         a, b = self._both(other)
         if a.dtype.kind == "b":
             raise UnclearError("bools have no sum of their own")
-        return computed(a.numbers + b.numbers, a.error + b.error, a.dtype)
+        return with_rounding(a.numbers + b.numbers, a.error + b.error, a.dtype)
 
-    def __sub__(self, other: Any) -> Known:
+    def __sub__(self, other: Any) -> Bounded:
         a, b = self._both(other)
         return a + -b
 
-    def __mul__(self, other: Any) -> Known:
+    def __mul__(self, other: Any) -> Bounded:
         a, b = self._both(other)
         error = np.abs(a.numbers) * b.error + np.abs(b.numbers) * a.error + a.error * b.error
-        return computed(a.numbers * b.numbers, error, a.dtype)
+        return with_rounding(a.numbers * b.numbers, error, a.dtype)
 
-    def __truediv__(self, other: Any) -> Known:
+    def __truediv__(self, other: Any) -> Bounded:
         a, b = self._both(other, least=np.float64)
         room = np.abs(b.numbers) - b.error
         if not (room > 0).all():
             raise UnclearError("a division by what may be 0")
         quotient = a.numbers / b.numbers
-        return computed(quotient, (a.error + np.abs(quotient) * b.error) / room, a.dtype, 5)  # OpenCL: within 2.5 ulp
+        return with_rounding(quotient, (a.error + np.abs(quotient) * b.error) / room, a.dtype, 5)  # OpenCL: within 2.5 ulp
 
-    def __mod__(self, other: int) -> Known:
+    def __mod__(self, other: int) -> Bounded:
         assert not self.floats
-        return computed(np.mod(self.numbers, other), whole(self.error), self.dtype)
+        return with_rounding(np.mod(self.numbers, other), whole(self.error), self.dtype)
 
-    def __neg__(self) -> Known:
+    def __neg__(self) -> Bounded:
         if self.dtype.kind == "b":
             raise UnclearError("a bool has no negative")
         if not self.floats:
-            return computed(-self.numbers, self.error, self.dtype)  # of the lowest integer itself
-        return Known(-self.numbers, self.dtype, self.error)
+            return with_rounding(-self.numbers, self.error, self.dtype)  # of the lowest integer itself
+        return Bounded(-self.numbers, self.dtype, self.error)
 
-    def __abs__(self) -> Known:
+    def __abs__(self) -> Bounded:
         if not self.floats:
-            return computed(np.abs(self.numbers), self.error, self.dtype)  # of the lowest integer itself
-        return Known(np.abs(self.numbers), self.dtype, self.error)
+            return with_rounding(np.abs(self.numbers), self.error, self.dtype)  # of the lowest integer itself
+        return Bounded(np.abs(self.numbers), self.dtype, self.error)
 
-    def _compared(self, other: Any, sign: Callable[[Any, Any], Any]) -> Known:
+    def _compare(self, other: Any, sign: Callable[[Any, Any], Any]) -> Bounded:
         a, b = self._both(other)
         apart = a.numbers - b.numbers
-        return Known(sign(a.numbers, b.numbers).astype(np.int64), np.dtype(bool), undecided(apart, a.error + b.error))
+        return Bounded(sign(a.numbers, b.numbers).astype(np.int64), np.dtype(bool), is_undecided(apart, a.error + b.error))
 
-    def __lt__(self, other: Any) -> Known:
-        return self._compared(other, operator.lt)
+    def __lt__(self, other: Any) -> Bounded:
+        return self._compare(other, operator.lt)
 
-    def __gt__(self, other: Any) -> Known:
-        return self._compared(other, operator.gt)
+    def __gt__(self, other: Any) -> Bounded:
+        return self._compare(other, operator.gt)
 
     __radd__, __rmul__ = __add__, __mul__
 
-    def part(self, i: Any) -> Known:
+    def part(self, i: Any) -> Bounded:
         """Some of the numbers."""
-        return Known(self.numbers[i], self.dtype, self.error[i])
+        return Bounded(self.numbers[i], self.dtype, self.error[i])
 
 
-def computed(numbers: Any, error: Any, dtype: np.dtype, roundings: int = 1) -> Known:
+def with_rounding(numbers: Any, error: Any, dtype: np.dtype, roundings: int = 1) -> Bounded:
     """A result of `dtype`, rounded so many times; integers wrap."""
     if dtype.kind != "f":
-        return Known(np.asarray(numbers).astype(dtype).astype(np.int64), dtype, error)
+        return Bounded(np.asarray(numbers).astype(dtype).astype(np.int64), dtype, error)
     rounding = roundings * (unit(dtype) * (np.abs(numbers) + error) + float(np.finfo(dtype).tiny))
-    return Known(numbers, dtype, error + rounding)
+    return Bounded(numbers, dtype, error + rounding)
 
 
-def undecided(distance: Any, error: Any) -> Any:
-    """1 where the sign of a distance, or whether it is 0, is lost in its error."""
+def is_undecided(distance: Any, error: Any) -> Any:
+    """1 where the error hides the sign of a distance, or whether it is 0."""
     return ((np.abs(distance) <= error) & (error > 0)).astype(np.longdouble)
 
 
@@ -145,34 +145,34 @@ def whole(error: Any) -> Any:
 
 
 class Meaning:
-    """What chains' functions call besides operators, on `Known` numbers."""
+    """What chains' functions call besides operators, on `Bounded` numbers."""
 
     def __init__(self, length: int) -> None:
-        self.index = Known.exact(np.arange(length))
+        self.index = Bounded.exact(np.arange(length))
 
     @staticmethod
-    def where(condition: Known, value: Known, otherwise: Known) -> Known:
+    def where(condition: Bounded, value: Bounded, otherwise: Bounded) -> Bounded:
         a, b = value._both(otherwise)
-        picked = condition.numbers != 0
-        numbers, error = np.where(picked, a.numbers, b.numbers), np.where(picked, a.error, b.error)
-        other, its = np.where(picked, b.numbers, a.numbers), np.where(picked, b.error, a.error)
-        return Known(
+        condition_holds = condition.numbers != 0
+        numbers, error = np.where(condition_holds, a.numbers, b.numbers), np.where(condition_holds, a.error, b.error)
+        other, its = np.where(condition_holds, b.numbers, a.numbers), np.where(condition_holds, b.error, a.error)
+        return Bounded(
             numbers, a.dtype, np.where(condition.error > 0, np.maximum(error, np.abs(other - numbers) + its), error)
         )
 
     @staticmethod
-    def maximum(a: Known, b: Known) -> Known:
+    def maximum(a: Bounded, b: Bounded) -> Bounded:
         a, b = a._both(b)
-        return Known(np.maximum(a.numbers, b.numbers), a.dtype, np.maximum(a.error, b.error))
+        return Bounded(np.maximum(a.numbers, b.numbers), a.dtype, np.maximum(a.error, b.error))
 
     @staticmethod
-    def exp(x: Known) -> Known:
+    def exp(x: Bounded) -> Bounded:
         x = x.astype(x.dtype if x.floats else np.float64)
         power = np.exp(x.numbers)
-        return computed(power, power * np.expm1(x.error), x.dtype, 6)  # OpenCL: within 3 ulp
+        return with_rounding(power, power * np.expm1(x.error), x.dtype, 6)  # OpenCL: within 3 ulp
 
     @staticmethod
-    def floor(x: Known) -> Known:
+    def floor(x: Bounded) -> Bounded:
         low, high = np.floor(x.numbers - x.error), np.floor(x.numbers + x.error)
         middle = np.floor(x.numbers)
-        return Known(middle, x.dtype, np.maximum(high - middle, middle - low))
+        return Bounded(middle, x.dtype, np.maximum(high - middle, middle - low))

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from support.bounded_numbers import Known, Meaning, UnclearError, computed, undecided, whole
+from support.bounded_numbers import Bounded, Meaning, UnclearError, is_undecided, whole, with_rounding
 from support.oracles import (
     UNIT64,
     logsumexp,
@@ -34,7 +34,7 @@ FOLLOWS: dict[str, tuple[str, ...]] = {
     "reduce": ("one", "join", "unfold"), "one": ("one", "join", "unfold"),
     "partials": (),
 }  # fmt: skip
-"""What may follow what: vectors flow on, one value may be mapped, joined with its vector, or unfolded."""
+"""Which kind may follow which: vectors flow on, one value may be mapped, joined with its vector, or unfolded."""
 
 SCALARS = ("reduce", "one")
 """The kinds that give one value for the line."""
@@ -88,34 +88,34 @@ class Interpreter:
         self.length, self.fp64 = length, fp64
         self._meaning = Meaning(length)
 
-    def run(self, chain: Chain, line: Known) -> Known:
+    def run(self, chain: Chain, line: Bounded) -> Bounded:
         """What a chain gives: a vector, one value (0-d), or for partials every prefix (length + 1 of them)."""
         current = self.start(line)
         for link in chain:
             current = self.step(link, *current)
         return current[0]
 
-    def start(self, line: Known) -> tuple[Known, Known]:
+    def start(self, line: Bounded) -> tuple[Bounded, Bounded]:
         return line, line
 
-    def step(self, link: Link, value: Known, behind: Known) -> tuple[Known, Known]:
+    def step(self, link: Link, value: Bounded, behind: Bounded) -> tuple[Bounded, Bounded]:
         """(value, vector behind it) after a link. Raises UnclearError."""
         kind, name = link
         with np.errstate(all="ignore"):
             if kind == "reduce":
-                result, behind = self._reduced(name, value), value
+                result, behind = self._reduce(name, value), value
             elif kind == "scan":
-                result = self._scanned(name, value)
+                result = self._scan(name, value)
             elif kind == "partials":
                 result = self._partials(name, value)
             elif kind == "unfold":
-                result = self._unfolded(name, value)
+                result = self._unfold(name, value)
             else:
                 result = FUNCTIONS[name](self._meaning, *((value, behind) if kind == "join" else (value,)))
-        return _checked(result, self.length), behind
+        return _check(result, self.length), behind
 
     # ----------------------------------------------------------------------------------------------- reductions
-    def _reduced(self, name: str, x: Known) -> Known:
+    def _reduce(self, name: str, x: Bounded) -> Bounded:
         if name in ("sum", "product"):
             return self._total(name, x)
         if name in ("minimum", "maximum"):
@@ -124,98 +124,98 @@ class Interpreter:
             return _place(name, x)
         if name == "logsumexp":
             return _log_sum_exp(x)
-        decided = undecided(x.numbers, x.error) == 0
+        is_clear = is_undecided(x.numbers, x.error) == 0
         if name == "any":
-            sure = bool(((x.numbers != 0) & decided).any())
-            if not sure and not decided.all():
+            sure = bool(((x.numbers != 0) & is_clear).any())
+            if not sure and not is_clear.all():
                 raise UnclearError("nothing is surely true")
-            return Known.exact(np.bool_(sure))
-        if not decided.all():
+            return Bounded.exact(np.bool_(sure))
+        if not is_clear.all():
             raise UnclearError("what is 0 is open")
         places = np.flatnonzero(x.numbers != 0)
         if not places.size:
-            return Known.exact(np.zeros((), x.dtype))
+            return Bounded.exact(np.zeros((), x.dtype))
         return x.part(places[0 if name == "first" else -1])
 
-    def _total(self, name: str, x: Known) -> Known:
+    def _total(self, name: str, x: Bounded) -> Bounded:
         dtype = wide(x.dtype)
         if not x.floats:
             numbers = np.add.reduce(x.numbers) if name == "sum" else np.multiply.reduce(x.numbers)
-            return Known(numbers, dtype, x.error.sum() if name == "sum" else whole(x.error).sum())
+            return Bounded(numbers, dtype, x.error.sum() if name == "sum" else whole(x.error).sum())
         if name == "sum":
             total, magnitude = x.numbers.sum(), (np.abs(x.numbers) + x.error).sum()
-            return Known(
+            return Bounded(
                 total, dtype, x.error.sum() + tolerance(dtype, total, magnitude, x.numbers.size, fp64=self.fp64)
             )
         total = np.prod(x.numbers)
-        carried = np.abs(total) * np.expm1(np.log1p(x.error / np.abs(x.numbers)).sum())
-        return _not_tiny(Known(total, dtype, carried + product_tolerance(dtype, total, x.numbers.size, self.fp64)))
+        own_error = np.abs(total) * np.expm1(np.log1p(x.error / np.abs(x.numbers)).sum())
+        return _not_tiny(Bounded(total, dtype, own_error + product_tolerance(dtype, total, x.numbers.size, self.fp64)))
 
-    def _scanned(self, name: str, x: Known) -> Known:
+    def _scan(self, name: str, x: Bounded) -> Bounded:
         dtype = wide(x.dtype)
         if name == "sum before":
-            upto = self._scanned("sum", x)
-            return Known(*(np.concatenate([[0], part[:-1]])[: self.length] for part in (upto.numbers,)), dtype,
+            upto = self._scan("sum", x)
+            return Bounded(*(np.concatenate([[0], part[:-1]])[: self.length] for part in (upto.numbers,)), dtype,
                          np.concatenate([[0], upto.error[:-1]])[: self.length])  # fmt: skip
         if name == "maximum":
             numbers = np.maximum.accumulate(x.numbers)
             high, low = np.maximum.accumulate(x.numbers + x.error), np.maximum.accumulate(x.numbers - x.error)
-            return Known(numbers, x.dtype, np.maximum(high - numbers, numbers - low))
+            return Bounded(numbers, x.dtype, np.maximum(high - numbers, numbers - low))
         if name in ("first", "last"):
-            if undecided(x.numbers, x.error).any():
+            if is_undecided(x.numbers, x.error).any():
                 raise UnclearError("what is 0 is open")
             return _nonzero_values(name, x)
         ufunc = np.multiply if name == "product" else np.add
         numbers = ufunc.accumulate(x.numbers)
         if not x.floats:
-            return Known(numbers, dtype, np.cumsum(x.error if name == "sum" else whole(x.error)))
+            return Bounded(numbers, dtype, np.cumsum(x.error if name == "sum" else whole(x.error)))
         if name == "sum":
             magnitude = np.cumsum(np.abs(x.numbers) + x.error)
-            return Known(numbers, dtype, np.cumsum(x.error) + scan_tolerance(dtype, numbers, magnitude, self.length))
-        carried = np.abs(numbers) * np.expm1(np.cumsum(np.log1p(x.error / np.abs(x.numbers))))
-        return _not_tiny(Known(numbers, dtype, carried + product_tolerance(dtype, numbers, self.length, fp64=False)))
+            return Bounded(numbers, dtype, np.cumsum(x.error) + scan_tolerance(dtype, numbers, magnitude, self.length))
+        own_error = np.abs(numbers) * np.expm1(np.cumsum(np.log1p(x.error / np.abs(x.numbers))))
+        return _not_tiny(Bounded(numbers, dtype, own_error + product_tolerance(dtype, numbers, self.length, fp64=False)))
 
-    def _partials(self, name: str, x: Known) -> Known:
-        upto = self._scanned(name, x)
+    def _partials(self, name: str, x: Bounded) -> Bounded:
+        upto = self._scan(name, x)
         first = {
             "product": 1,
             "maximum": -np.inf if x.floats else 0 if x.dtype.kind == "b" else np.iinfo(x.dtype).min,
         }.get(name, 0)
         numbers = np.concatenate([np.array([first], upto.numbers.dtype), upto.numbers])
-        return Known(numbers, upto.dtype, np.concatenate([[0], upto.error]))
+        return Bounded(numbers, upto.dtype, np.concatenate([[0], upto.error]))
 
-    def _unfolded(self, name: str, base: Known) -> Known:
+    def _unfold(self, name: str, base: Bounded) -> Bounded:
         n = self.length
         if name == "minimum":
-            return Known(np.repeat(base.numbers, n), base.dtype, np.repeat(base.error, n))
+            return Bounded(np.repeat(base.numbers, n), base.dtype, np.repeat(base.error, n))
         counts = np.arange(1, n + 1)
         if name == "sum":
-            numbers, carried = base.numbers * counts, base.error * counts
+            numbers, own_error = base.numbers * counts, base.error * counts
             if not base.floats:
-                return computed(numbers, carried, base.dtype)
-            return Known(
-                numbers, base.dtype, carried + tolerance(base.dtype, numbers, np.abs(numbers), n, fp64=self.fp64)
+                return with_rounding(numbers, own_error, base.dtype)
+            return Bounded(
+                numbers, base.dtype, own_error + tolerance(base.dtype, numbers, np.abs(numbers), n, fp64=self.fp64)
             )
         if not base.floats:
             whole(base.error)
-            return computed(np.multiply.accumulate(np.repeat(base.numbers, n)), np.zeros(n), base.dtype)
+            return with_rounding(np.multiply.accumulate(np.repeat(base.numbers, n)), np.zeros(n), base.dtype)
         numbers = base.numbers**counts
-        carried = np.abs(numbers) * np.expm1(counts * np.log1p(base.error / np.abs(base.numbers)))
-        return _not_tiny(Known(numbers, base.dtype, carried + product_tolerance(base.dtype, numbers, n, fp64=False)))
+        own_error = np.abs(numbers) * np.expm1(counts * np.log1p(base.error / np.abs(base.numbers)))
+        return _not_tiny(Bounded(numbers, base.dtype, own_error + product_tolerance(base.dtype, numbers, n, fp64=False)))
 
 
-def _extremum(name: str, x: Known) -> Known:
+def _extremum(name: str, x: Bounded) -> Bounded:
     least = {"minimum": np.min, "maximum": np.max}[name]
     if not x.numbers.size:
         limit = np.inf if x.floats else 1 if x.dtype.kind == "b" else np.iinfo(x.dtype).max
         low = -np.inf if x.floats else 0 if x.dtype.kind == "b" else np.iinfo(x.dtype).min
         kind = np.longdouble if x.floats else np.int64
-        return Known(np.array(limit if name == "minimum" else low, kind), x.dtype, np.zeros(()))
+        return Bounded(np.array(limit if name == "minimum" else low, kind), x.dtype, np.zeros(()))
     best = least(x.numbers)
-    return Known(best, x.dtype, np.maximum(least(x.numbers + x.error) - best, best - least(x.numbers - x.error)))
+    return Bounded(best, x.dtype, np.maximum(least(x.numbers + x.error) - best, best - least(x.numbers - x.error)))
 
 
-def _place(name: str, x: Known) -> Known:
+def _place(name: str, x: Bounded) -> Bounded:
     if not x.numbers.size:
         raise UnclearError("nothing has no place")
     numbers = x.numbers.astype(np.longdouble)  # holds every int64, and the negative of the lowest one
@@ -223,21 +223,21 @@ def _place(name: str, x: Known) -> Known:
     near = np.flatnonzero(cost - x.error <= (cost + x.error).min())
     if near.size > 1 and x.error[near].any():
         raise UnclearError("the best is open")
-    return Known.exact(np.int64(np.argmin(cost)))
+    return Bounded.exact(np.int64(np.argmin(cost)))
 
 
-def _log_sum_exp(x: Known) -> Known:
+def _log_sum_exp(x: Bounded) -> Bounded:
     dtype = np.dtype({1: "f4", 2: "f4"}.get(x.dtype.itemsize, "f8")) if x.dtype.kind in "biu" else x.dtype
     x = x.astype(dtype)
     total = np.longdouble(logsumexp(x.numbers))
-    carried = (
+    own_error = (
         max(abs(logsumexp(x.numbers + s * x.error) - total) for s in (-1, 1)) if x.numbers.size else np.longdouble(0)
     )
-    added = x.numbers.size * min(unit(dtype), UNIT64)  # of terms one after the other
-    return Known(total, dtype, carried + added + logsumexp_tolerance(dtype, total, x.numbers.size))
+    rounding = x.numbers.size * min(unit(dtype), UNIT64)  # of terms one after the other
+    return Bounded(total, dtype, own_error + rounding + logsumexp_tolerance(dtype, total, x.numbers.size))
 
 
-def _nonzero_values(name: str, x: Known) -> Known:
+def _nonzero_values(name: str, x: Bounded) -> Bounded:
     """At every place the first, or the latest, value up to it that is not 0."""
     if not x.numbers.size:
         return x
@@ -248,17 +248,17 @@ def _nonzero_values(name: str, x: Known) -> Known:
         at = np.where(np.logical_or.accumulate(nonzero), np.argmax(nonzero), 0)
     values = x.part(at)
     none = ~np.logical_or.accumulate(nonzero)
-    return Known(np.where(none, 0, values.numbers), x.dtype, np.where(none, 0, values.error))
+    return Bounded(np.where(none, 0, values.numbers), x.dtype, np.where(none, 0, values.error))
 
 
-def _not_tiny(product: Known) -> Known:
+def _not_tiny(product: Bounded) -> Bounded:
     if product.numbers.size and not (np.abs(product.numbers) > 1e-20).all():
         raise UnclearError("a product that vanishes")
     return product
 
 
-def _checked(result: Known, length: int) -> Known:
-    """The result itself, where floats stay far from overflow; of empty lines also what is infinite."""
+def _check(result: Bounded, length: int) -> Bounded:
+    """The result itself, where floats stay far from overflow; of empty lines also infinities."""
     if result.floats and length:
         limit = 1e30 if result.dtype.itemsize == 4 else 1e200
         inner = result.numbers[1:] if np.ndim(result.numbers) and result.numbers.size > length else result.numbers
@@ -270,7 +270,7 @@ def _checked(result: Known, length: int) -> Known:
 
 
 def choose_chain(
-    kinds: Sequence[str], lines: Sequence[Known], interpreter: Interpreter, pick: Callable[[list[str]], str]
+    kinds: Sequence[str], lines: Sequence[Bounded], interpreter: Interpreter, pick: Callable[[list[str]], str]
 ) -> Chain:
     """A chain of these kinds whose every step has a clear result on all lines; `pick` takes one of some names."""
     current = [interpreter.start(line) for line in lines]

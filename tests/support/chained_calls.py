@@ -13,7 +13,7 @@ from clmapreduce.calls.prepared import Prepared
 from clmapreduce.pairwise.call import PairCall, prepare_pairs
 from clmapreduce.schemes.pairs.matrix.boxes import MATRIX_CHAINED, MATRIX_CHAINED_CPU, MatrixChainedBox
 from clmapreduce.vector import Variable, Vector
-from support.long_vectors import PROMISED, F
+from support.long_vectors import TERM_ERROR, F
 
 SIZE = 20
 """Of the weights of most tests: each kernel text is built once."""
@@ -43,7 +43,7 @@ def run(
 
 
 def slope(dim: int, by: int = 0) -> tuple[Vector, tuple[Variable, ...]]:
-    """The gradient of exp(-|x - y|²) b by x (0) or y (1), of what is summed up over the other one."""
+    """The gradient of exp(-|x - y|²) b by x (0) or y (1); the sum is over the other one."""
     x, y = Variable(0, dim, 0), Variable(1, dim, 1)
     b = Variable(2, 1, 1 - by)
     g = Variable(3, 1, by)
@@ -59,7 +59,7 @@ def assert_slopes(
     difference = rows.astype("f8")[:, None] - columns.astype("f8")
     expected = np.einsum("ij,ijd->id", factors, difference)
     exponent = np.square(difference).sum(-1)
-    off = (np.abs(factors) * np.sqrt(exponent) * (1 + exponent)).sum(1) * PROMISED
+    off = (np.abs(factors) * np.sqrt(exponent) * (1 + exponent)).sum(1) * TERM_ERROR
     off += 2.0**-122 * np.sqrt(exponent).sum(1)  # exponentials below 2^-126 may be 0
     off += 4 * least * rows.shape[1] ** 0.5 * (1 + np.abs(factors)).sum(1)
     assert actual.shape == expected.shape

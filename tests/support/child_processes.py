@@ -1,4 +1,4 @@
-"""Programs run as processes of their own, where a crash, a hang and the end of the interpreter can be seen."""
+"""Programs in child processes, so that a test can observe a crash, a hang and the end of the interpreter."""
 
 from __future__ import annotations
 

@@ -33,7 +33,7 @@ OPERATORS = {
 NAMES = [*PAIR_REDUCTIONS, *OPERATORS]
 
 Numbers = Callable[[Any, Any, Any], Any]
-"""x (…, M, 1, D), y (…, 1, N, D) and b (…, 1, N, 2) in float64 → what is reduced, (…, M, N, width)."""
+"""x (…, M, 1, D), y (…, 1, N, D) and b (…, 1, N, 2) in float64 → the values to reduce, (…, M, N, width)."""
 
 
 def _squares(x: Any, y: Any) -> Any:
@@ -56,7 +56,7 @@ _GAUSSIAN = Formula("Exp(-SqDist(x,y)*(0.5/D))*b", lambda x, y, b: np.exp(-_squa
 _WHOLE = Formula("SqDist(x,y)*b", lambda x, y, b: _squares(x, y) * b, whole=True)
 _ALONE = Formula("SqDist(x,y)", lambda x, y, b: _squares(x, y), whole=True)
 _EXPONENT = Formula("-SqDist(x,y)/D*3", lambda x, y, b: -_squares(x, y) / x.shape[-1] * 3)
-_WEIGHTED = replace(_EXPONENT, weight="b*b")
+_WITH_WEIGHT = replace(_EXPONENT, weight="b*b")
 FORMULAS: dict[str, Formula] = {
     **dict.fromkeys(("Sum", "Mean", "Var", "Std"), _GAUSSIAN),
     "Product": Formula("Exp((x|y)*(0.01/D))", lambda x, y, b: np.exp((x * y).sum(-1, keepdims=True) * (0.01 / x.shape[-1]))),
@@ -65,7 +65,7 @@ FORMULAS: dict[str, Formula] = {
     "Any": Formula("SqDist(x,y)<D", lambda x, y, b: (_squares(x, y) < x.shape[-1]).astype(float), whole=True),
     "All": Formula("SqDist(x,y)<40*D", lambda x, y, b: (_squares(x, y) < 40 * x.shape[-1]).astype(float), whole=True),
     "LogSumExp": _EXPONENT, "Max_SumShiftExp": _EXPONENT,
-    **dict.fromkeys(("LogSumExpWeight", "SumSoftMaxWeight", "Max_SumShiftExpWeight"), _WEIGHTED),
+    **dict.fromkeys(("LogSumExpWeight", "SumSoftMaxWeight", "Max_SumShiftExpWeight"), _WITH_WEIGHT),
     "either": Formula("Exp(-SqDist(x,y)*(3/D))*0.1", lambda x, y, b: np.exp(-_squares(x, y) * (3 / x.shape[-1])) * 0.1),
 }  # fmt: skip
 SMOOTH = [name for name in NAMES if not FORMULAS[name].whole]
@@ -118,25 +118,25 @@ class Case:
         return x, y, b
 
     def check(self, rng: np.random.Generator, context: cm.Context, mode: str, sizes: Sequence[tuple[int, int]]) -> None:
-        """One kernel, all sizes: shapes, dtypes and every number, in outputs that held something else."""
+        """One kernel, all sizes: shapes, dtypes and every number, in outputs full of other numbers."""
         call, variables = self.call()
         for rows, columns in sizes:
             if "KMin" in self.name:
                 columns = max(columns, K)
             arrays = self.arrays(rng, rows, columns)
-            used = {v: a for v, a in zip(variables, arrays, strict=True) if v in _read(call)}
+            arrays_of_call = {v: a for v, a in zip(variables, arrays, strict=True) if v in _read(call)}
             blocks = drawn_blocks(rng, rows, columns) if self.sparse else None
             ranges = None if blocks is None else Halves(self.axis, blocks)
-            expected, allowed = self.expected(*arrays, blocks)
+            expected, tolerances = self.expected(*arrays, blocks)
             batch = np.broadcast_shapes(*self.batch)
-            outs = [np.full((*batch, rows, *w.shape[1:]), -77, self._stored(w)) for w in expected]
+            outs = [np.full((*batch, rows, *w.shape[1:]), -77, self._as_stored(w)) for w in expected]
             out = outs[0] if len(outs) == 1 else tuple(outs)
-            reduce_pairs(call, used, Options(mode, context, out=out), ranges=ranges)
+            reduce_pairs(call, arrays_of_call, Options(mode, context, out=out), ranges=ranges)
             case = f"{self}, {rows} of {columns}"
-            for actual, right, far in zip(outs, expected, allowed, strict=True):
-                compare(actual.reshape(-1, *right.shape[1:]), right, far, case)
+            for actual, exact, far in zip(outs, expected, tolerances, strict=True):
+                compare(actual.reshape(-1, *exact.shape[1:]), exact, far, case)
 
-    def _stored(self, expected: Any) -> Any:
+    def _as_stored(self, expected: Any) -> Any:
         return expected.dtype if expected.dtype.kind in "ib" else np.dtype(self.code)
 
     def expected(self, x: Any, y: Any, b: Any, blocks: Any = None) -> tuple[list[Any], list[Any]]:
@@ -164,14 +164,14 @@ class Case:
             numbers, weights = numbers.swapaxes(0, 1), weights.swapaxes(0, 1)
         f, w = np.moveaxis(numbers, -1, 0), np.moveaxis(weights, -1, 0)
         if blocks is None:
-            return self._reduced(f, w)
+            return self._reduce(f, w)
         parts = []
         for first, end, columns in columns_of(blocks):
-            results, far = self._reduced(f[:, first:end, columns], w[:, first:end, columns], columns)
+            results, far = self._reduce(f[:, first:end, columns], w[:, first:end, columns], columns)
             parts.append((results, [np.broadcast_to(t, m.shape) for t, m in zip(far, results, strict=True)]))
         return tuple([np.concatenate(each) for each in zip(*side, strict=True)] for side in zip(*parts, strict=True))  # type: ignore[return-value]
 
-    def _reduced(self, f: Any, w: Any, columns: Any = None) -> tuple[list[Any], list[Any]]:
+    def _reduce(self, f: Any, w: Any, columns: Any = None) -> tuple[list[Any], list[Any]]:
         """The outputs and how far off they may be. columns: the indices of those in `f` and `w`."""
         if self.name == "last":
             last = f[..., -1] if f.shape[-1] else np.zeros(f.shape[:-1])
@@ -182,12 +182,12 @@ class Case:
         elif columns is None or "Arg" not in self.name:
             results = dense(self.name, f, w, K)
         else:
-            results = self._placed(f, w, columns)
+            results = self._places(f, w, columns)
         if self.formula.whole:  # as exact as memory holds them
-            results = [each.astype(self._stored(each)) for each in results]
-        return results, self._allowed(results, f, w) if f.shape[-1] else [0.0 for _ in results]
+            results = [each.astype(self._as_stored(each)) for each in results]
+        return results, self._tolerances(results, f, w) if f.shape[-1] else [0.0 for _ in results]
 
-    def _placed(self, f: Any, w: Any, columns: Any) -> list[Any]:
+    def _places(self, f: Any, w: Any, columns: Any) -> list[Any]:
         """The outputs of a reduction that gives places, where only some columns count."""
         both = {"ArgMin": "Min_ArgMin", "ArgMax": "Max_ArgMax", "ArgKMin": "KMin_ArgKMin"}.get(self.name, self.name)
         best, places = dense(both, f, w, K)
@@ -196,9 +196,9 @@ class Case:
             places = np.where(best == worst, 0, columns[np.minimum(places, len(columns) - 1)])
         return [best, places] if both == self.name else [places]
 
-    def _allowed(self, results: list[Any], f: Any, w: Any) -> list[Any]:
-        """How far rounding may lead: of every term a few units, as many more as its exponent is long; and of sums
-        that are added in blocks a few units of the sum of what they add.
+    def _tolerances(self, results: list[Any], f: Any, w: Any) -> list[Any]:
+        """Bounds on rounding: a few units of every term, and more in proportion to its exponent; for sums added in
+        blocks also a few units of the sum of absolute terms.
         """
         eps, count = float(np.finfo("f4" if self.code in HALVES else self.code).eps), f.shape[-1]
         if self.formula.whole:
@@ -234,11 +234,11 @@ def compare(actual: Any, expected: Any, far: Any, case: str) -> None:
     """Within `far`; NaN and infinities where they belong, whole numbers exactly."""
     assert actual.shape == expected.shape, (actual.shape, expected.shape, case)
     with np.errstate(all="ignore"):
-        right = np.abs(actual.astype(float) - expected) <= far
-        right |= (actual == expected) | (np.isnan(actual) & np.isnan(expected))
-    if not right.all():
-        at = tuple(int(i) for i in np.argwhere(~right)[0])
+        agrees = np.abs(actual.astype(float) - expected) <= far
+        agrees |= (actual == expected) | (np.isnan(actual) & np.isnan(expected))
+    if not agrees.all():
+        at = tuple(int(i) for i in np.argwhere(~agrees)[0])
         off = np.broadcast_to(far, expected.shape)[at]
         raise AssertionError(
-            f"{case}: {(~right).sum()} of {right.size} differ, first {at}: {actual[at]} for {expected[at]}, within {off:.3g}"
+            f"{case}: {(~agrees).sum()} of {agrees.size} differ, first {at}: {actual[at]} for {expected[at]}, within {off:.3g}"
         )

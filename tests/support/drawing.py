@@ -8,7 +8,7 @@ combination that the command line names always runs.
 `mark_the_rest` splits the tests that still run in two: `make test` runs one case in four of each test, `make test-rest` the others.
 
 The mark's keywords: `whole`, the names of parameters of which all combinations run, with every value of the others;
-`unless`, a function that tells from the parameters' values, by name, which combinations the test would skip; `seldom`,
+`unless`, a function of the parameters' values, by name: True for combinations that the test would skip; `seldom`,
 on any mark of the test, the name of a device on which it runs in one of four runs only: tests of what GPUs alone take
 have one CPU runtime for their everyday one.
 """
@@ -97,8 +97,8 @@ def _without_seldom(cases: list[Any], rng: random.Random) -> list[Any]:
     """
     marks = cases[0].iter_markers("drawn") if cases else ()
     left_out = {SLOW: 2 / 3, **{mark.kwargs["seldom"]: 3 / 4 for mark in marks if "seldom" in mark.kwargs}}
-    gone = [device for device, share in left_out.items() if rng.random() < share]
-    return [case for case in cases if not any(_is_on(device, case) for device in gone)] or cases
+    absent = [device for device, share in left_out.items() if rng.random() < share]
+    return [case for case in cases if not any(_is_on(device, case) for device in absent)] or cases
 
 
 def _is_on(device: str, case: Any) -> bool:

@@ -30,8 +30,8 @@ CODES = {
     "no compiler": cl.status_code.COMPILER_NOT_AVAILABLE,
 }
 _MEMORY = ("out of memory", "out of resources", "out of host memory")
-ENQUEUED = ("enqueue_kernel", "copy", "fill", "unmap", "marker")
-"""The calls that give an event whose status may tell of a failure later on."""
+ENQUEUES = ("enqueue_kernel", "copy", "fill", "unmap", "marker")
+"""The calls that give an event whose status may become an error later on."""
 CALLS = [name for name in opencl.__all__ if name not in ("get_devices", "get_platforms", "profiled")]
 
 
@@ -43,11 +43,11 @@ def error_of(fault: str, routine: str) -> cl.Error:
 
 
 class Driver:
-    """While inside, calls to the driver are counted by name, and one of them may fail in place of being made.
+    """While inside, calls to the driver are counted by name, and one of them may fail instead.
 
     fails: the name and the number (from 0) of the call that fails, or None for every call of that name. late: whether
-    it is made all the same, and its event tells of the failure, as do the events of the commands that wait for it.
-    `fired`: whether it came to that.
+    it is made, and its event has the error, as have the events of the commands that wait for it.
+    `fired`: whether the call came.
     """
 
     def __init__(
@@ -57,7 +57,7 @@ class Driver:
         self.fired = False
         self._fails, self._fault, self._late = fails, fault, late
         self._real: dict[str, Callable[..., Any]] = {}
-        self._failed: dict[int, tuple[cl.Event, int]] = {}  # by address, which the event keeps from being taken again
+        self._faults: dict[int, tuple[cl.Event, int]] = {}  # by address, which no other event has while this one lives
         self._lock = threading.RLock()
 
     def __enter__(self) -> Driver:
@@ -79,18 +79,18 @@ class Driver:
             self.fired = self.fired or fails
         if fails and not self._late:
             raise error_of(self._fault, name)
-        if name in ("status", "wait") and args[0].int_ptr in self._failed:
-            self._real["wait"](args[0])  # it runs for real: until it has ended its memory is nobody else's
-            code = self._failed[args[0].int_ptr][1]
+        if name in ("status", "wait") and args[0].int_ptr in self._faults:
+            self._real["wait"](args[0])  # the command runs: until it has ended, no other may have its memory
+            code = self._faults[args[0].int_ptr][1]
             if name == "status":
                 return code
             raise cl.RuntimeError(_ErrorRecord("the wait failed", -14, "clWaitForEvents"))
         result = real(*args, **more)
-        if name in ENQUEUED:
+        if name in ENQUEUES:
             if fails:
-                self._failed[result.int_ptr] = (result, int(CODES[self._fault]))
-            elif any(event.int_ptr in self._failed for event in _waits(args, more)):
-                self._failed[result.int_ptr] = (result, -14)
+                self._faults[result.int_ptr] = (result, int(CODES[self._fault]))
+            elif any(event.int_ptr in self._faults for event in _waits(args, more)):
+                self._faults[result.int_ptr] = (result, -14)
         return result
 
 
@@ -106,7 +106,7 @@ def in_use(queue: Queue) -> int:
 
 
 @contextmanager
-def nothing_lost(queue: Queue) -> Iterator[None]:
+def no_leak(queue: Queue) -> Iterator[None]:
     """Asserts that what happens inside leaves no more memory of the device in use than before, and no host memory held
     for commands that have ended.
     """

@@ -1,4 +1,4 @@
-"""A call of every front end with exact numbers, on host and on device arrays, each with what NumPy gives."""
+"""A call of every front end with exact numbers, on host and on device arrays, each with NumPy's result."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def primitives(seed: int, length: int) -> dict[str, Family]:
     total, step = cm.Reduce("sum"), cm.Map("x * 3 + b")
 
     def chain(context: cm.Context) -> Any:
-        """Results that stay on the device, one made from the other."""
+        """Results that stay on the device, each computed from the one before."""
         array = cm.array(x, context)
         for k in range(3):
             array = step(array, k)
@@ -64,10 +64,10 @@ def pipelines(seed: int, length: int) -> dict[str, Family]:
     dot = cm.Map("x * y") >> cm.Reduce("sum")
 
     @cm.fuse
-    def centred(v: Any) -> Any:
+    def from_mean(v: Any) -> Any:
         return v * 4 - cm.Reduce("sum")(v)
 
-    def compiled(context: cm.Context) -> Any:
+    def by_compile(context: cm.Context) -> Any:
         ready = dot.compile([y.shape, y.shape], np.float32, context=context)
         array = cm.array(y, context)
         first = ready(array, array)
@@ -76,8 +76,8 @@ def pipelines(seed: int, length: int) -> dict[str, Family]:
     square = np.float32(y.astype("f8") @ y)
     return {
         "dot": Family(lambda c: dot(y, y, context=c), square),
-        "fuse": Family(lambda c: centred(cm.array(y, c)).to_numpy(), y * 4 - y.sum()),
-        "compiled": Family(compiled, np.float32([square, square])),
+        "fuse": Family(lambda c: from_mean(cm.array(y, c)).to_numpy(), y * 4 - y.sum()),
+        "compiled": Family(by_compile, np.float32([square, square])),
     }
 
 
@@ -94,7 +94,7 @@ def pairs(seed: int) -> dict[str, Family]:
     def on_device(context: cm.Context) -> Any:
         return (lazy(cm.array(x, context), cm.array(y, context)) @ cm.array(b, context)).to_numpy()
 
-    def ranged(context: cm.Context) -> Any:
+    def with_ranges(context: cm.Context) -> Any:
         ranges = cm.Ranges.from_clusters(np.arange(67) // 20, np.arange(130) // 40)
         return lazy(x, y).sum(axis=1, ranges=ranges, context=context)
 
@@ -102,7 +102,7 @@ def pairs(seed: int) -> dict[str, Family]:
         "pairs": Family(lambda c: lazy(x, y).sum(axis=1, context=c), distance.sum(1, keepdims=True)),
         "pairs on the device": Family(on_device, distance @ b),
         "nearest": Family(lambda c: lazy(x, y).argmin(axis=1, context=c)[:, 0], distance.argmin(1)),
-        "blocks of pairs": Family(ranged, np.where(near, distance, 0).sum(1, keepdims=True)),
+        "blocks of pairs": Family(with_ranges, np.where(near, distance, 0).sum(1, keepdims=True)),
     }
 
 
@@ -121,7 +121,7 @@ def segments(seed: int, length: int) -> dict[str, Family]:
     def by_key(context: cm.Context) -> Any:
         return cm.reduce_by_key(keys, values, context=context)[1]
 
-    def planned(context: cm.Context) -> Any:
+    def by_plan(context: cm.Context) -> Any:
         plan = cm.SpmvPlan((bounds, columns, values), context=context)
         array = cm.array(vector, context)
         return np.stack([plan.apply(array).to_numpy(), plan.apply(array).to_numpy()])
@@ -134,5 +134,5 @@ def segments(seed: int, length: int) -> dict[str, Family]:
         "keys": Family(by_key, sums),
         "runs": Family(lambda c: cm.run_lengths(keys, context=c)[1], np.diff(ends)),
         "spmv": Family(lambda c: cm.spmv((bounds, columns, values), vector, context=c), rows),
-        "spmv plan": Family(planned, np.stack([rows, rows])),
+        "spmv plan": Family(by_plan, np.stack([rows, rows])),
     }

@@ -108,7 +108,7 @@ def assert_all_items_meet(name: str, kernel: str) -> None:
 
 
 def assert_local_memory_is_arrays(name: str, kernel: str) -> None:
-    """What is local is an array, or a pointer into one."""
+    """Local memory is arrays, and pointers into them."""
     pointers = re.findall(r"__local (?:const )?\w+ \*(?:const )?\w+ = (?:staged|all)_\w+[^;]*;", kernel)
     arrays = re.findall(r"__local \w+ \w+\[\d+\](?: __attribute__\(\(aligned\(16\)\)\))?;", kernel)
     places = re.findall(r"\(__local (?:const )?\w+ \*\)", kernel)  # of other types in an array
@@ -118,8 +118,8 @@ def assert_local_memory_is_arrays(name: str, kernel: str) -> None:
 def assert_local_arrays(name: str, spec: KernelSpec, text: str) -> None:
     """A kernel declares the arrays of its spec, and no others, in any order."""
     declared_arrays = [
-        LocalArray(array, kind, int(count), bool(aligned))
-        for kind, array, count, aligned in re.findall(
+        LocalArray(array, kind, int(count), bool(alignment))
+        for kind, array, count, alignment in re.findall(
             r"__local\s+(\w+)\s+(\w+)\[(\d+)\]( __attribute__\(\(aligned\(16\)\)\))?;", text
         )
     ]
@@ -128,9 +128,9 @@ def assert_local_arrays(name: str, spec: KernelSpec, text: str) -> None:
 
 
 def assert_helpers_are_what_is_called(name: str, text: str) -> None:
-    """Each helper once, before its first call, and none that nobody calls."""
-    defined = {match[1]: match.start() for match in DEFINITION.finditer(text)}
-    assert len(defined) == len(DEFINITION.findall(text)), f"{name}: a helper is defined twice"
+    """Each helper once, before its first call, and none without a call."""
+    definitions = {match[1]: match.start() for match in DEFINITION.finditer(text)}
+    assert len(definitions) == len(DEFINITION.findall(text)), f"{name}: a helper is defined twice"
     first_calls: dict[str, int] = {}
     for match in HELPER.finditer(text):
         function = match[0]
@@ -140,10 +140,10 @@ def assert_helpers_are_what_is_called(name: str, text: str) -> None:
     kernel = re.search(r"^void (cmr_\w+)\(", text, re.M)
     assert kernel
     first_calls.pop(kernel[1])
-    assert set(first_calls) == set(defined), (
-        f"{name}: called {set(first_calls) - set(defined)}, idle {set(defined) - set(first_calls)}"
+    assert set(first_calls) == set(definitions), (
+        f"{name}: called {set(first_calls) - set(definitions)}, idle {set(definitions) - set(first_calls)}"
     )
-    assert all(defined[function] < first_calls[function] for function in first_calls), (
+    assert all(definitions[function] < first_calls[function] for function in first_calls), (
         f"{name}: a helper is called before it is there"
     )
 
@@ -151,8 +151,8 @@ def assert_helpers_are_what_is_called(name: str, text: str) -> None:
 def assert_extensions_are_what_is_used(name: str, source: str, facts: Facts) -> None:
     body = source[source.index("typedef") :]
     for word, extension in (("double", "cl_khr_fp64"), ("half", "cl_khr_fp16")):
-        used = re.search(rf"\b{word}\d*\b", without_comments(body)) is not None
-        assert (f"#pragma OPENCL EXTENSION {extension} : enable" in source) == used, f"{name}: {extension}"
+        is_used = re.search(rf"\b{word}\d*\b", without_comments(body)) is not None
+        assert (f"#pragma OPENCL EXTENSION {extension} : enable" in source) == is_used, f"{name}: {extension}"
     if not facts.fp64:
         assert "double" not in source, name
     for vector in set(re.findall(r"CMR_(?:LOAD|STORE|STREAM)\((\w+),", kernel_of(source))):
@@ -164,5 +164,5 @@ def assert_arguments_are_parameters(name: str, stage: Stage, kernel: str) -> Non
     """
     head = kernel[: kernel.index("{")]
     parameters = [p for p in head[head.index("void") :].split("(", 1)[1].rsplit(")", 1)[0].split(",") if p.strip()]
-    brought = sum(re.search(r"\bin\d+_(stride\d|size\d|last)", p) is not None for p in parameters)
-    assert len(parameters) == len(stage.arguments) + brought, f"{name}: {parameters} for {stage.arguments}"
+    offsets = sum(re.search(r"\bin\d+_(stride\d|size\d|last)", p) is not None for p in parameters)
+    assert len(parameters) == len(stage.arguments) + offsets, f"{name}: {parameters} for {stage.arguments}"

@@ -32,12 +32,12 @@ def changes_of(dtype: DType) -> Formula:
 
 def every_key_plan(facts: Facts, mode: ComputeMode, length: int) -> Iterator[tuple[str, Plan]]:
     """Runs of several kinds of keys, expansions of several kinds of offsets."""
-    bound = operator("sum").bind(INT32, "auto", facts.fp64)
+    bound_operator = operator("sum").bind(INT32, "auto", facts.fp64)
     boxes = launch_box("runs", mode, facts), launch_box("reduce", mode, facts)
-    for dtype, last, padded in ((INT32, False, False), (np.dtype("f2"), True, False), (KEY, True, True)):
-        problem = RunsProblem(changes_of(dtype), bound, length, mode, *boxes)
-        counting, writing = problem.plan_counts(facts), problem.plan_runs(last, padded, facts)
-        label = f"runs of {dtype.name}{' padded' if padded else ''}"
+    for dtype, last, whole_tiles in ((INT32, False, False), (np.dtype("f2"), True, False), (KEY, True, True)):
+        problem = RunsProblem(changes_of(dtype), bound_operator, length, mode, *boxes)
+        counting, writing = problem.plan_counts(facts), problem.plan_runs(last, whole_tiles, facts)
+        label = f"runs of {dtype.name}{' padded' if whole_tiles else ''}"
         yield f"count {label}", counting
         yield label, writing
         if mode is ComputeMode.PARALLEL:

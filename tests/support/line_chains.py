@@ -31,7 +31,7 @@ def links(function: Callable[..., Any], *inputs: Any) -> list[str]:
     return [label_of(link) for link in chain_of(function, *inputs).links]
 
 
-def stored(function: Callable[..., Any], *inputs: Any) -> list[str]:
+def names_between(function: Callable[..., Any], *inputs: Any) -> list[str]:
     """The names of the arrays between launches."""
     return [array.variable.name for array in chain_of(function, *inputs).stored.values()]
 
@@ -42,27 +42,27 @@ def plan_of(function: Callable[..., Any], *inputs: Any, length: int = LENGTH, mo
 
 def assert_sound(plan: Plan, inputs: set[str], outputs: set[str]) -> None:
     """Arrays are written before they are read, by stages that do not read them, and each output once."""
-    known = set(inputs)
+    names_so_far = set(inputs)
     writers: Counter[str] = Counter()
     for stage in plan.stages:
-        named = [a for a in stage.arguments if isinstance(a, str)]
-        assert len(set(named)) == len(named), f"{stage.spec.kernel} has an array twice"
-        assert set(named) == {*stage.reads, *stage.writes}, stage.spec.kernel
+        array_arguments = [a for a in stage.arguments if isinstance(a, str)]
+        assert len(set(array_arguments)) == len(array_arguments), f"{stage.spec.kernel} has an array twice"
+        assert set(array_arguments) == {*stage.reads, *stage.writes}, stage.spec.kernel
         if stage.spec.kernel != "cmr_upsweep":  # which builds its levels in place
             assert not set(stage.reads) & set(stage.writes), stage.spec.kernel
-        assert set(stage.reads) <= known | set(plan.scratch if stage.spec.kernel == "cmr_scan" else ()), (
+        assert set(stage.reads) <= names_so_far | set(plan.scratch if stage.spec.kernel == "cmr_scan" else ()), (
             stage.spec.kernel
         )
         writers.update(stage.writes)
-        known |= set(stage.writes)
-    assert known <= {*inputs, *outputs, *plan.scratch}
+        names_so_far |= set(stage.writes)
+    assert names_so_far <= {*inputs, *outputs, *plan.scratch}
     assert outputs <= set(writers)
     if not any(stage.spec.kernel == "cmr_upsweep" for stage in plan.stages):
         assert all(count == 1 for count in writers.values()), writers
 
 
 def assert_room(plan: Plan, chain: Chain, length: int) -> None:
-    """Every array between launches is as large as what is written to it; nothing is reserved that nobody uses."""
+    """Every array between launches is as large as the data written to it; no scratch is unused."""
     sizes = {s.variable.name: s.variable.dtype.itemsize * (length if s.per_index else 1) for s in chain.stored.values()}
     for name, nbytes in plan.scratch.items():
         if name in sizes:
@@ -71,10 +71,10 @@ def assert_room(plan: Plan, chain: Chain, length: int) -> None:
         assert not sizes, "all of them are there"
     for stage, after in zip(plan.stages, plan.stages[1:], strict=False):
         for name in set(stage.writes) & set(after.reads) & {n for n in plan.scratch if n.startswith("scratch")}:
-            bound = stage.spec.context()["into" if stage.spec.kernel == "cmr_unfold" else "op"].bound
-            assert plan.scratch[name] == bound.layout.itemsize * stage.groups, name
-    used = {name for stage in plan.stages for name in (*stage.reads, *stage.writes)}
-    assert set(plan.scratch) <= used
+            bound_operator = stage.spec.context()["into" if stage.spec.kernel == "cmr_unfold" else "op"].bound
+            assert plan.scratch[name] == bound_operator.layout.itemsize * stage.groups, name
+    array_names = {name for stage in plan.stages for name in (*stage.reads, *stage.writes)}
+    assert set(plan.scratch) <= array_names
 
 
 def assert_arrays_are_parameters(source: str) -> None:

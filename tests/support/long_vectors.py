@@ -11,7 +11,7 @@ from clmapreduce.vector import OPERATIONS, Variable, Vector
 F = OPERATIONS
 DIM = 37
 """Of most tests: each kernel text is built once; the last step has five coordinates."""
-PROMISED = 3e-6
+TERM_ERROR = 3e-6
 """What a term may be off by, and an exponent relative to itself."""
 
 
@@ -26,7 +26,7 @@ def squares(x: Any, y: Any) -> Any:
 
 
 def gaussian(dim: int, size: int = 1, axis: int = 1) -> tuple[Vector, tuple[Variable, ...]]:
-    """exp(-|x - y|² · s) b with its variables, b of what is summed up over."""
+    """exp(-|x - y|² · s) b with its variables; b is on the side of the sum."""
     x, y, s = Variable(0, dim, 0), Variable(1, dim, 1), Variable(2, 1, 2)
     b = Variable(3, size, 1 if axis == 1 else 0)
     return F["Exp"](-F["SqDist"](x, y) * s) * b, (x, y, s, b)
@@ -36,7 +36,7 @@ def assert_sums(actual: Any, exponent: Any, weights: Any, case: Any = "") -> Non
     """Every number within what its terms may be off by."""
     terms = np.exp(exponent)
     with np.errstate(invalid="ignore"):
-        off = np.where(terms > 0, terms * PROMISED * (1 + np.abs(exponent)), 0) @ np.abs(weights)
+        off = np.where(terms > 0, terms * TERM_ERROR * (1 + np.abs(exponent)), 0) @ np.abs(weights)
     expected = terms @ weights
     assert actual.shape == expected.shape
     assert np.all(np.abs(actual - expected) <= off + 1e-37), (case, np.nanmax(np.abs(actual - expected) / (off + 1e-37)))

@@ -9,7 +9,7 @@ import numpy as np
 from clmapreduce.domain.blocks import Blocks
 
 
-def expanded(blocks: Blocks) -> np.ndarray[Any, Any]:
+def mask_of_blocks(blocks: Blocks) -> np.ndarray[Any, Any]:
     """(rows, columns) booleans, pair by pair; a pair in two blocks is an error."""
     mask = np.zeros((blocks.rows, blocks.columns), bool)
     for k, (begin, end) in enumerate(blocks.clusters):

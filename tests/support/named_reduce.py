@@ -15,5 +15,5 @@ COMBINATIONS = [
 FLOATS = ["f4", "f8"]
 
 
-def named(name: str, x: Any, context: cm.Context, mode: str, **options: Any) -> Any:
+def reduce_by_name(name: str, x: Any, context: cm.Context, mode: str, **options: Any) -> Any:
     return cm.Reduce(name)(x, context=context, mode=mode, **options)

@@ -20,14 +20,14 @@ Acc = dict[str, Any]
 
 
 class Walk:
-    """A bound operator computed on rows of numbers. Every row is a lane: what is rare for one is done to all."""
+    """A bound operator computed on rows of numbers. Every row is a lane: a rare step of one is done to all."""
 
-    def __init__(self, bound: PairBound, index: Any = np.int32) -> None:
-        self.bound = bound
+    def __init__(self, operator: PairBound, index: Any = np.int32) -> None:
+        self.bound = operator
         self._index = np.dtype(index)
-        self.own = Walk(bound.block, index) if bound.block is not None else self
+        self.own = Walk(operator.block, index) if operator.block is not None else self
         self.adjusted = self.merges = 0
-        self._traced = lru_cache(maxsize=None)(self._trace)
+        self._trace_once = lru_cache(maxsize=None)(self._trace)
 
     def identity(self, rows: int) -> Acc:
         return {c.name: np.full(rows, c.identity, c.dtype) for c in self.bound.components}
@@ -40,15 +40,15 @@ class Walk:
         Tiles and groups at the end are shorter, the last of a tile by chance even more.
         """
         end = numbers.shape[2] if end is None else end
-        scaled = self.scaled(numbers)
+        multiples = self.scale_numbers(numbers)
         acc = self.identity(numbers.shape[1])
         while begin < end:
             stop = min(begin + tile, end)
-            acc = self._tile(acc, scaled, begin, stop, group, rng)
+            acc = self._tile(acc, multiples, begin, stop, group, rng)
             begin = stop
         return acc
 
-    def scaled(self, numbers: Any) -> Any:
+    def scale_numbers(self, numbers: Any) -> Any:
         if self.bound.scale == 1:
             return numbers
         factors = np.where(np.arange(len(numbers)) < self.bound.width, self.bound.scale, 1)
@@ -85,8 +85,8 @@ class Walk:
 
     def merge(self, a: Acc, b: Acc) -> Acc:
         self.merges += 1
-        nodes, left, right = self._traced("merge", 0, False)
-        return self._computed(nodes, {left[n]: a[n] for n in left} | {right[n]: b[n] for n in right})
+        nodes, left, right = self._trace_once("merge", 0, False)
+        return self._evaluate(nodes, {left[n]: a[n] for n in left} | {right[n]: b[n] for n in right})
 
     def tree(self, accs: Sequence[Acc], rng: Any) -> Acc:
         """The accumulators of splits merged: in any order if the operator lets us, else neighbours in any order."""
@@ -102,58 +102,58 @@ class Walk:
     def finish(self, acc: Acc, count: int) -> list[Any]:
         """Each output, of shape (rows, *shape)."""
         symbols, number = self._symbols(self.bound), Symbol("count", INT64)
-        known = {symbols[n]: acc[n] for n in symbols} | {number: np.int64(count)}
+        node_values = {symbols[n]: acc[n] for n in symbols} | {number: np.int64(count)}
         results = []
         for output, nodes in zip(self.bound.outputs, self.bound.finish_pairs(symbols, number), strict=True):
             assert len(nodes) == np.prod(output.shape) and {node.dtype for node in nodes} == {output.dtype}
             rows = len(next(iter(acc.values())))
-            parts = [np.broadcast_to(evaluate(node, known), rows) for node in nodes]
+            parts = [np.broadcast_to(evaluate(node, node_values), rows) for node in nodes]
             results.append(np.stack(parts, -1).reshape(-1, *output.shape).astype(output.dtype))
         return results
 
     def call(self, name: str, acc: Acc, numbers: Any = None, indices: Sequence[int] = (), block: bool = False) -> Acc:
         count = 0 if numbers is None else numbers.shape[2]
-        nodes, symbols, (values, places) = self._traced(name, count, block)
-        known = {symbols[n]: acc[n] for n in symbols}
+        nodes, symbols, (values, places) = self._trace_once(name, count, block)
+        node_values = {symbols[n]: acc[n] for n in symbols}
         for k, value in enumerate(values):
-            known |= {symbol: numbers[d, :, k] for d, symbol in enumerate(value)}
-        known |= {place: self._index.type(i) for place, i in zip(places, indices, strict=False)}
-        return self._computed(nodes, known)
+            node_values |= {symbol: numbers[d, :, k] for d, symbol in enumerate(value)}
+        node_values |= {place: self._index.type(i) for place, i in zip(places, indices, strict=False)}
+        return self._evaluate(nodes, node_values)
 
     def _trace(self, name: str, count: int, block: bool) -> tuple[dict[str, Node], Record, Any]:
-        bound = self.bound
-        own = bound.block if block else bound
+        operator = self.bound
+        own = operator.block if block else operator
         assert own is not None
         symbols = self._symbols(own)
         if name == "merge":
             other = self._symbols(own)
-            return dict(bound.merge(symbols, other)), symbols, other
-        width = bound.width + bound.weights
-        values = [tuple(Symbol(f"v{k}_{d}", bound.value) for d in range(width)) for k in range(count)]
+            return dict(operator.merge(symbols, other)), symbols, other
+        width = operator.width + operator.weights
+        values = [tuple(Symbol(f"v{k}_{d}", operator.value) for d in range(width)) for k in range(count)]
         places = [Symbol(f"i{k}", self._index) for k in range(count)]
         arguments: list[Any] = {"rarely": [values], "seed": [], "widened": []}.get(name, [values, places])
-        result = getattr(bound, name)(symbols, *arguments)
+        result = getattr(operator, name)(symbols, *arguments)
         if name != "rarely":
-            target = bound.block if name == "seed" else bound
+            target = operator.block if name == "seed" else operator
             assert target is not None
             assert {n: node.dtype for n, node in result.items()} == {c.name: c.dtype for c in target.components}
         return ({"": result} if isinstance(result, Node) else dict(result)), symbols, (values, places)
 
-    def _computed(self, nodes: dict[str, Node], known: dict[Node, Any]) -> Acc:
+    def _evaluate(self, nodes: dict[str, Node], node_values: dict[Node, Any]) -> Acc:
         memo: dict[int, Any] = {}
-        rows = max(np.size(value) for value in known.values())
-        return {n: np.broadcast_to(evaluate(node, known, memo), rows).astype(node.dtype) for n, node in nodes.items()}
+        rows = max(np.size(value) for value in node_values.values())
+        return {n: np.broadcast_to(evaluate(node, node_values, memo), rows).astype(node.dtype) for n, node in nodes.items()}
 
     @staticmethod
-    def _symbols(bound: PairBound) -> Record:
-        return Record({c.name: Symbol(c.name, c.dtype) for c in bound.components})
+    def _symbols(operator: PairBound) -> Record:
+        return Record({c.name: Symbol(c.name, c.dtype) for c in operator.components})
 
 
-def reduced(
-    bound: PairBound, numbers: Any, rng: Any, *, splits: int = 1, tile: int = 64, group: int = 4, index: Any = np.int32
+def reduce_numbers(
+    operator: PairBound, numbers: Any, rng: Any, *, splits: int = 1, tile: int = 64, group: int = 4, index: Any = np.int32
 ) -> list[Any]:
     """Every output of a whole reduction of numbers (width + weights, rows, columns)."""
-    walk, count = Walk(bound, index), numbers.shape[2]
+    walk, count = Walk(operator, index), numbers.shape[2]
     cuts = np.sort(rng.integers(0, count + 1, splits - 1)).tolist()
     ends = [*cuts, count]
     accs = [
@@ -209,8 +209,8 @@ def _least(f: Any, k: int) -> tuple[Any, Any]:
     places = np.argsort(values, -1, kind="stable")[..., :k]
     least = np.take_along_axis(values, places, -1)
     places = np.where(least == np.inf, 0, places)
-    shaped = (np.moveaxis(a, 0, -1) for a in (least, places))
-    least, places = (a[..., 0] if len(f) == 1 else a for a in shaped)
+    outputs = (np.moveaxis(a, 0, -1) for a in (least, places))
+    least, places = (a[..., 0] if len(f) == 1 else a for a in outputs)
     return least, places
 
 
@@ -219,11 +219,11 @@ def _exponential(name: str, f: Any, w: Any) -> Any:
     top = np.max(np.where(np.isnan(f), -np.inf, f), -1, initial=-np.inf)
     shift = np.clip(top, np.finfo(np.float64).min, np.finfo(np.float64).max)
     power = np.exp(f - shift[:, None])
-    plain, weighted = np.sum(power, -1)[:, None], np.sum(power * w, -1).T
+    plain, weighted_sum = np.sum(power, -1)[:, None], np.sum(power * w, -1).T
     nothing = top[:, None] == -np.inf
     if name == "LogSumExpWeight":
-        return np.where(nothing, weighted * 0 - np.inf, shift[:, None] + np.log(weighted))
+        return np.where(nothing, weighted_sum * 0 - np.inf, shift[:, None] + np.log(weighted_sum))
     if name == "SumSoftMaxWeight":
-        return np.where(nothing, weighted * 0, weighted / plain)
-    sums = plain if name == "Max_SumShiftExp" else weighted
+        return np.where(nothing, weighted_sum * 0, weighted_sum / plain)
+    sums = plain if name == "Max_SumShiftExp" else weighted_sum
     return np.concatenate([top[:, None], sums], -1)

@@ -18,8 +18,8 @@ PAIR = np.dtype([("a", "i8"), ("b", "i8")])
 class Twin:
     """A bound operator computed on structured arrays of accumulators."""
 
-    def __init__(self, bound: Bound) -> None:
-        self.bound = bound
+    def __init__(self, bound_operator: Bound) -> None:
+        self.bound = bound_operator
 
     def identity(self, count: int = 1) -> Any:
         return np.array([tuple(c.identity for c in self.bound.components)] * count, self.bound.layout)
@@ -30,22 +30,22 @@ class Twin:
         inputs = [self._value(f"v{k}") for k in range(len(values))]
         indices = [Symbol(f"i{k}", np.dtype("i8")) for k in range(len(values))]
         result = self.bound.absorb(symbols, inputs, indices)
-        known = self._known(symbols, acc)
+        node_values = self._values_of(symbols, acc)
         for symbol, array in zip(inputs, values, strict=True):
-            known |= {n: array[name] if name else array for name, n in components(symbol).items()}
-        known |= dict(zip(indices, places if places is not None else range(len(values)), strict=True))
-        return self._stored(result, known, len(acc))
+            node_values |= {n: array[name] if name else array for name, n in components(symbol).items()}
+        node_values |= dict(zip(indices, places if places is not None else range(len(values)), strict=True))
+        return self._store(result, node_values, len(acc))
 
     def merge(self, a: Any, b: Any) -> Any:
         left, right = self._symbols(), self._symbols()
-        return self._stored(self.bound.merge(left, right), self._known(left, a) | self._known(right, b), len(a))
+        return self._store(self.bound.merge(left, right), self._values_of(left, a) | self._values_of(right, b), len(a))
 
     def singles(self, values: Any) -> Any:
         """One accumulator per value."""
         parts = [self.absorb(self.identity(), [values[k : k + 1]], [k]) for k in range(len(values))]
         return np.concatenate([self.identity()[:0], *parts])
 
-    def reduced(self, values: Any) -> Any:
+    def reduce(self, values: Any) -> Any:
         return finished(self.bound, merged(self.bound, self.singles(values)))[()]
 
     def finish(self, acc: Any) -> Any:
@@ -56,7 +56,7 @@ class Twin:
         symbols = self._symbols()
         node = self.bound.finish(symbols)
         assert isinstance(node, Node)
-        return evaluate(node, self._known(symbols, acc))
+        return evaluate(node, self._values_of(symbols, acc))
 
     def _symbols(self) -> Record:
         return Record({c.name: Symbol(c.name, c.dtype) for c in self.bound.components})
@@ -65,14 +65,14 @@ class Twin:
         dtype = self.bound.value
         return rebuild({part: Symbol(name, dtype[part] if part else dtype) for part in dtype.names or ("",)})
 
-    def _known(self, symbols: Record, acc: Any) -> dict[Node, Any]:
+    def _values_of(self, symbols: Record, acc: Any) -> dict[Node, Any]:
         return {node: acc[name] for name, node in symbols.items()}
 
-    def _stored(self, result: Record, known: dict[Node, Any], count: int) -> Any:
-        stored = np.empty(count, self.bound.layout)
+    def _store(self, result: Record, node_values: dict[Node, Any], count: int) -> Any:
+        records = np.empty(count, self.bound.layout)
         for name, node in result.items():
-            stored[name] = evaluate(node, known)
-        return stored
+            records[name] = evaluate(node, node_values)
+        return records
 
 
 def twin(name: str | Operator, code: Any, accumulate: Any = "auto", fp64: bool = True) -> Twin:

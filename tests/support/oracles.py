@@ -117,22 +117,22 @@ def logsumexp_tolerance(dtype: Any, total: Any, length: int) -> Any:
     return own * (np.abs(total) * 1.001 + 2 * math.log(max(length, 1)) + 16)
 
 
-def assert_near(actual: Any, expected: Any, allowed: Any, case: object = "") -> None:
+def assert_near(actual: Any, expected: Any, limit: Any, case: object = "") -> None:
     """Asserts |actual − expected| ≤ allowed everywhere, NaN and infinities where they belong; complex numbers part by part."""
     actual, expected = np.asarray(actual), np.asarray(expected)
     assert actual.shape == expected.shape, (actual.shape, expected.shape, case)
     if actual.dtype.kind == "c" or expected.dtype.kind == "c":
-        assert_near(actual.real, expected.real, allowed, (case, "real"))
-        assert_near(actual.imag, expected.imag, allowed, (case, "imag"))
+        assert_near(actual.real, expected.real, limit, (case, "real"))
+        assert_near(actual.imag, expected.imag, limit, (case, "imag"))
         return
     wide = np.longdouble
     with np.errstate(invalid="ignore"):
         error = np.abs(actual.astype(wide) - expected.astype(wide))
-        right = (error <= allowed) | (np.isnan(actual) & np.isnan(expected)) | (np.isinf(expected) & (actual == expected))
-    wrong = np.flatnonzero(~np.atleast_1d(right))
+        agrees = (error <= limit) | (np.isnan(actual) & np.isnan(expected)) | (np.isinf(expected) & (actual == expected))
+    wrong = np.flatnonzero(~np.atleast_1d(agrees))
     if wrong.size:
         at = int(wrong[0])
-        where = np.broadcast_to(np.asarray(allowed, np.float64), np.shape(right)).reshape(-1)
+        where = np.broadcast_to(np.asarray(limit, np.float64), np.shape(agrees)).reshape(-1)
         raise AssertionError(
             f"{wrong.size} of {actual.size} differ, first at {at}: {actual.reshape(-1)[at]!r}, expected {expected.reshape(-1)[at]!r} "
             f"within {where[at]:.3g} {case}"
@@ -186,7 +186,7 @@ def logsumexp(x: np.ndarray) -> np.longdouble:
     return top + np.log(np.exp(wide - top).sum()) if np.isfinite(top) else top
 
 
-def wrapped(value: int, dtype: Any) -> Any:
+def wrap(value: int, dtype: Any) -> Any:
     """A Python integer as an integer dtype holds it."""
     dtype = np.dtype(dtype)
     bits = 8 * dtype.itemsize
@@ -219,7 +219,7 @@ def check_reduced(name: str, x: np.ndarray, actual: Any, accumulate: str = "auto
     elif x.dtype.kind in "biu":
         flat = x.reshape(-1).tolist()
         total = sum(flat) if name == "sum" else product(flat)
-        assert_same(actual, wrapped(total, wide(x.dtype)), case)
+        assert_same(actual, wrap(total, wide(x.dtype)), case)
     elif name == "sum":
         assert actual.dtype == x.dtype, (actual.dtype, case)
         total, magnitude = exact_sum(x)

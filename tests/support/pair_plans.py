@@ -54,15 +54,15 @@ def inputs_of(
     variables: Sequence[Variable], code: str = "f4", axis: int = 1, rank: int = 0
 ) -> dict[Variable, PairInput]:
     """How variables reach a kernel. rank: batch dimensions of every array, but the numbers that `slotted` takes out."""
-    stored = np.dtype(code)
-    dtype = widened(stored)
+    element = np.dtype(code)
+    dtype = widened(element)
     inputs = {}
     for k, v in enumerate(variables):
         symbols = tuple(Symbol(f"in{k}.{d}", dtype) for d in range(v.dim))
         role = Role.ROW if (v.category is Category.I) == (axis == 1) else Role.COLUMN
         role = Role.PARAMETER if v.category is Category.PARAMETER else role
         slot = v.position >= FIRST
-        layout = (dtype, symbols, 0, v.dim == 1) if slot else (stored, symbols, rank, False)
+        layout = (dtype, symbols, 0, v.dim == 1) if slot else (element, symbols, rank, False)
         inputs[v] = PairInput(f"in{k}", role, v.dim, *layout)
     return inputs
 
@@ -89,12 +89,12 @@ def layout_of(
     computing = widened(np.dtype(code))
     count = weights.dim if weights is not None else 0
     how = PairOptions(**options)
-    bound = pair_reduction(op).bind(computing, formula.dim, count, np.dtype(index), how)
-    pair = lower(formula, weights, inputs, bound.scale, bound.linear and not weights)
+    operator = pair_reduction(op).bind(computing, formula.dim, count, np.dtype(index), how)
+    pair = lower(formula, weights, inputs, operator.scale, operator.linear and not weights)
     if pair.expansion is not None:
-        bound = pair_reduction(op).bind(computing, 1, 0, np.dtype(index), how)
-    outputs = tuple(np.dtype(code) if o.dtype == FLOAT32 else o.dtype for o in bound.outputs)
-    return PairProblem(pair, bound, outputs, few, backend)
+        operator = pair_reduction(op).bind(computing, 1, 0, np.dtype(index), how)
+    outputs = tuple(np.dtype(code) if o.dtype == FLOAT32 else o.dtype for o in operator.outputs)
+    return PairProblem(pair, operator, outputs, few, backend)
 
 
 def form_of(
@@ -110,12 +110,12 @@ def form_of(
 def _read(
     text: str, weight: str | None, code: str, axis: int, rank: int, aliases: Sequence[str] = ()
 ) -> tuple[Vector, Vector | None, dict[Variable, PairInput]]:
-    unslotted, variables = parse(text, aliases)
+    raw_formula, variables = parse(text, aliases)
     weights = None
     if weight is not None:
         weights, more = parse(weight, aliases)
         variables += tuple(v for v in more if v not in variables)
-    (formula, weights), slots = slotted((unslotted, weights))
+    (formula, weights), slots = slotted((raw_formula, weights))
     assert formula is not None
     return formula, weights, inputs_of([*variables, *(slot for slot, _ in slots)], code, axis, rank)
 
@@ -244,21 +244,21 @@ def every_matrix_plan(facts: Facts) -> Iterator[tuple[str, Plan]]:
         yield "nearest by matrix of blocks", plan(many, 500, 20_000, box=narrow, sparse=True)
     narrow = MatrixLongBox(32, 1, 8, 1)
     yield "long matrix of a warp", plan(layout_of("Exp(-SqDist(Vi(0,400),Vj(1,400)))"), 500, 500, box=narrow)
-    chained = MATRIX_CHAINED_CPU if facts.max_group_size < 256 else MATRIX_CHAINED
+    chained_box = MATRIX_CHAINED_CPU if facts.max_group_size < 256 else MATRIX_CHAINED
     values = f"Exp(-{distance})*Vj(2,70)"
-    yield "chained matrices", plan(layout_of(values), 10_000, 10_000, box=chained)
-    yield "chained matrices split", plan(layout_of(values, backend="2D"), 70, 100_000, box=chained)
-    yield "chained matrices of batches", plan(layout_of(f"{inner}*Vj(2,40)", rank=2), 500, 500, batch=6, box=chained)
+    yield "chained matrices", plan(layout_of(values), 10_000, 10_000, box=chained_box)
+    yield "chained matrices split", plan(layout_of(values, backend="2D"), 70, 100_000, box=chained_box)
+    yield "chained matrices of batches", plan(layout_of(f"{inner}*Vj(2,40)", rank=2), 500, 500, batch=6, box=chained_box)
     slopes = f"Grad(Exp(-{distance}),Vi(0,40),Vi(2,1))"
     backward = f"Grad(Exp(-{distance})*Vj(2,40),Vi(0,40),Vi(3,40))"
-    yield "chained matrices of two products", plan(layout_of(backward), 500, 500, box=chained)
-    yield "chained matrices of gradients", plan(layout_of(slopes, rank=1), 500, 500, batch=6, box=chained)
-    yield "chained matrices of blocks", plan(layout_of(slopes), 10_000, 10_000, box=chained, sparse=True)
-    weighted = MATRIX_WEIGHTED_CPU if facts.max_group_size < 256 else MATRIX_WEIGHTED
+    yield "chained matrices of two products", plan(layout_of(backward), 500, 500, box=chained_box)
+    yield "chained matrices of gradients", plan(layout_of(slopes, rank=1), 500, 500, batch=6, box=chained_box)
+    yield "chained matrices of blocks", plan(layout_of(slopes), 10_000, 10_000, box=chained_box, sparse=True)
+    weighted_box = MATRIX_WEIGHTED_CPU if facts.max_group_size < 256 else MATRIX_WEIGHTED
     values = "Rsqrt(1+SqDist(Vi(0,3),Vj(1,3)))*Vj(2,70)"
-    yield "weighted matrices", plan(layout_of(values), 10_000, 10_000, box=weighted)
-    yield "weighted matrices split", plan(layout_of(values, backend="2D"), 70, 100_000, box=weighted)
-    yield "weighted matrices of blocks", plan(layout_of(values), 10_000, 10_000, box=weighted, sparse=True)
+    yield "weighted matrices", plan(layout_of(values), 10_000, 10_000, box=weighted_box)
+    yield "weighted matrices split", plan(layout_of(values, backend="2D"), 70, 100_000, box=weighted_box)
+    yield "weighted matrices of blocks", plan(layout_of(values), 10_000, 10_000, box=weighted_box, sparse=True)
     wide = replace(MATRIX_WIDE_CPU, block=box.block)
     yield "matrix wide", plan(layout_of("Exp(-SqDist(Vi(0,3),Vj(1,3)))*Vj(2,40)"), 1000, 10_000, box=wide)
     yield (
@@ -278,7 +278,7 @@ def random_arrays(pair: Pair, rng: np.random.Generator, rows: int = 5, columns: 
     return {g.name: rng.uniform(0.5, 1.5, (*counts[g.role], g.dim)).astype(g.symbols[0].dtype) for g in pair.inputs}
 
 
-def computed(pair: Pair, arrays: Mapping[str, Any]) -> list[Any]:
+def values_of(pair: Pair, arrays: Mapping[str, Any]) -> list[Any]:
     """A pair's values, each (rows, columns), computed as kernels do: every term once, from inputs of its own role and
     the parameters' terms alone; then the other nodes, and contractions as loops.
     """
@@ -293,33 +293,33 @@ def computed(pair: Pair, arrays: Mapping[str, Any]) -> list[Any]:
     for contraction in pair.contractions:
         total: Any = 0
         for d in range(contraction.size):
-            turn = {symbol: _placed(g, arrays[g.name][..., d]) for g, symbol in contraction.wide}
+            turn = {symbol: _broadcast(g, arrays[g.name][..., d]) for g, symbol in contraction.wide}
             total = total + evaluate(contraction.term, results | turn, dict(memo))
         results[contraction.result] = total
-    shape = np.broadcast_shapes(*(np.shape(_placed(g, arrays[g.name][..., 0])) for g in pair.inputs))
+    shape = np.broadcast_shapes(*(np.shape(_broadcast(g, arrays[g.name][..., 0])) for g in pair.inputs))
     return [np.broadcast_to(evaluate(node, results, dict(memo)), shape) for node in pair.values]
 
 
 def _symbols(pair: Pair, arrays: Mapping[str, Any], role: Role) -> dict[Any, Any]:
     return {
-        symbol: _placed(g, arrays[g.name][..., d])
+        symbol: _broadcast(g, arrays[g.name][..., d])
         for g in pair.inputs if g.role is role
         for d, symbol in enumerate(g.symbols)
     }  # fmt: skip
 
 
-def _placed(array: PairInput, values: Any) -> Any:
+def _broadcast(array: PairInput, values: Any) -> Any:
     """One coordinate of every row, column or of the parameter, as it broadcasts."""
     return {Role.ROW: lambda: values[:, None], Role.COLUMN: lambda: values[None, :]}.get(array.role, lambda: values)()
 
 
-def steps(nodes: Sequence[Node], known: Sequence[Node] = ()) -> list[str]:
-    """The names of the functions that are applied below some nodes, arguments first, but not below `known` ones."""
-    below = postorder(nodes, {id(node) for node in known})
+def steps(nodes: Sequence[Node], leaves: Sequence[Node] = ()) -> list[str]:
+    """The names of the functions that are applied below some nodes, arguments first, but not below `leaves` ones."""
+    below = postorder(nodes, {id(node) for node in leaves})
     return [node.function.name for node in below if isinstance(node, Apply)]
 
 
 def per_pair(pair: Pair) -> list[str]:
-    """What is computed for every pair."""
+    """The functions that are computed for every pair."""
     terms = pair.terms
     return steps(pair.values, [*terms.uniform, *terms.rows, *terms.columns])

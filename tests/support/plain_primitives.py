@@ -1,4 +1,4 @@
-"""The plainest primitives, for tests of what goes in and what comes out."""
+"""The simplest primitives, for tests of inputs and outputs."""
 
 from __future__ import annotations
 

@@ -101,11 +101,11 @@ def map_plan(formula: Formula, length: int, mode: ComputeMode, facts: Facts, **h
 
 
 def reduce_plan(op: Any, formula: Formula, length: int, mode: ComputeMode, facts: Facts, **how: Any) -> Plan:
-    bound = bound_of(op, formula, facts, how.pop("accumulate", "auto"))
-    box = box_for(box_name(bound, formula), mode, facts, how.pop("tiles", None))
+    bound_operator = bound_of(op, formula, facts, how.pop("accumulate", "auto"))
+    box = box_for(box_name(bound_operator, formula), mode, facts, how.pop("tiles", None))
     on_host = how.pop("on_host", False)
-    layout = Layout(formula, (bound.result,))
-    return plan_reduce(layout, bound, Line(length), mode, facts, replace(box, **how), on_host)
+    layout = Layout(formula, (bound_operator.result,))
+    return plan_reduce(layout, bound_operator, Line(length), mode, facts, replace(box, **how), on_host)
 
 
 def scan_plan(op: Any, formula: Formula, length: int, mode: ComputeMode, facts: Facts, **how: Any) -> Plan:
@@ -120,9 +120,9 @@ def scan_plan(op: Any, formula: Formula, length: int, mode: ComputeMode, facts: 
 
 
 def unfold_plan(op: Any, formula: Formula, length: int, mode: ComputeMode, facts: Facts, **how: Any) -> Plan:
-    bound = bound_of(op, formula, facts)
+    bound_operator = bound_of(op, formula, facts)
     box = box_for("unfold", mode, facts, how.pop("tiles", None))
-    powers = Powers(bound, output_dtype(formula.outputs[0]), how.pop("first_power", 1))
+    powers = Powers(bound_operator, output_dtype(formula.outputs[0]), how.pop("first_power", 1))
     return plan_unfold(layout_of(formula), powers, Line(length), mode, facts, replace(box, **how))
 
 
@@ -176,12 +176,12 @@ def upsweep_plan(op: Any, formula: Formula, length: int, mode: ComputeMode, fact
 
 
 def prefix_plan(op: Any, formula: Formula, length: int, mode: ComputeMode, facts: Facts, **how: Any) -> Plan:
-    queried = "queries" in how
+    has_queries = "queries" in how
     queries = how.pop("queries", length + 1)
     box = box_for("prefix", mode, facts)
-    bound = bound_of(op, formula, facts)
-    requests = Queries(Line(queries), length + 1, queried, how.pop("whole", True))
-    return plan_prefix(bound, requests, mode, facts, box)
+    bound_operator = bound_of(op, formula, facts)
+    requests = Queries(Line(queries), length + 1, has_queries, how.pop("whole", True))
+    return plan_prefix(bound_operator, requests, mode, facts, box)
 
 
 def series_plan(dtype: Any, terms: int, length: int, mode: ComputeMode, facts: Facts) -> Plan:
@@ -272,23 +272,23 @@ def source_of(stage: Stage) -> str:
 
 
 # -------------------------------------------------------------------------------------------- index arithmetic, checked
-class Checked:
+class CheckedIndex:
     """An index as kernels compute it: of 32 or 64 bits, any overflow an error."""
 
     def __init__(self, value: int, bits: int) -> None:
         assert -(2 ** (bits - 1)) <= value < 2 ** (bits - 1), f"{value} leaves {bits} bits"
         self.value, self.bits = value, bits
 
-    def _with(self, other: Any, operation: Callable[[int, int], int]) -> Checked:
-        return Checked(operation(self.value, getattr(other, "value", other)), self.bits)
+    def _with(self, other: Any, operation: Callable[[int, int], int]) -> CheckedIndex:
+        return CheckedIndex(operation(self.value, getattr(other, "value", other)), self.bits)
 
-    def __add__(self, other: Any) -> Checked:
+    def __add__(self, other: Any) -> CheckedIndex:
         return self._with(other, int.__add__)
 
-    def __sub__(self, other: Any) -> Checked:
+    def __sub__(self, other: Any) -> CheckedIndex:
         return self._with(other, int.__sub__)
 
-    def __mul__(self, other: Any) -> Checked:
+    def __mul__(self, other: Any) -> CheckedIndex:
         return self._with(other, int.__mul__)
 
     def __lt__(self, other: Any) -> bool:
@@ -303,7 +303,7 @@ def share_of(source: str, group: int, length: int, share: int) -> tuple[int, int
     bits = 32 if "typedef int idx;" in source else 64
     match = _SHARE.search(source)
     assert match, source
-    names: dict[str, Any] = {"n": Checked(length, bits), "share": Checked(share, bits), "g": Checked(group, bits)}
+    names: dict[str, Any] = {"n": CheckedIndex(length, bits), "share": CheckedIndex(share, bits), "g": CheckedIndex(group, bits)}
     names["min"] = lambda a, b: a if a < b else b
     texts = [text.replace("CMR_GROUP", "g").replace("(idx)(", "(") for text in match.groups()]
     assert all(re.fullmatch(r"[\w\s+\-*(),]*", text) for text in texts), texts

@@ -1,4 +1,4 @@
-"""Random programs with what NumPy makes of them, and programs' parts computed step by step in NumPy."""
+"""Random programs with NumPy's results, and parts of programs computed step by step in NumPy."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from clmapreduce.program.step import Kind, Step
 from clmapreduce.reductions import Bound
 from support.plans import program_of
 
-Known = dict[Node, Any]
+NodeValues = dict[Node, Any]
 """What nodes stand for: (n,) arrays, or single numbers."""
 
 
@@ -59,10 +59,10 @@ _UNFOLDS: list[tuple[Any, Any]] = [(cm.Unfold("product"), np.multiply), (cm.Unfo
 
 
 @dataclass(frozen=True)
-class _Known:
+class _Vector:
     """A traced value, its numbers, and how many reduces it waits for."""
 
-    traced: Any
+    symbol: Any
     numbers: Any
     depth: int = 0
 
@@ -77,74 +77,74 @@ def random_programs(draw: st.DrawFn, steps: int = 16) -> RandomProgram:
     ends = draw(st.lists(place, min_size=1, max_size=3))
     numbers = np.random.default_rng(draw(st.integers(0, 999)))
     arrays = {f"in{k}": numbers.integers(-4, 5, length) for k in (0, 1)} | {"in2": np.int64(draw(st.integers(-3, 3)))}
-    outputs: list[_Known] = []
+    outputs: list[_Vector] = []
 
     def function(x: Any, y: Any, s: Any) -> Any:
-        vectors, scalars = [_Known(x, arrays["in0"]), _Known(y, arrays["in1"])], [_Known(s, arrays["in2"])]
-        values: list[_Known] = []
+        vectors, scalars = [_Vector(x, arrays["in0"]), _Vector(y, arrays["in1"])], [_Vector(s, arrays["in2"])]
+        values: list[_Vector] = []
         for move in moves:
             with np.errstate(over="ignore"):
                 new = _move(*move, vectors, scalars, length)
             (vectors if np.ndim(new.numbers) else scalars).insert(0, new)
             values.insert(0, new)
         outputs[:] = [values[k % len(values)] for k in ends]
-        return tuple(known.traced for known in outputs)
+        return tuple(value.symbol for value in outputs)
 
     program = program_of(function, "i8", "i8", ("i8", Access.ARGUMENT))
     return RandomProgram(program, length, arrays, tuple(k.numbers for k in outputs), max(k.depth for k in outputs))
 
 
-def _move(kind: str, which: int, i: int, j: int, vectors: list[_Known], scalars: list[_Known], length: int) -> _Known:
+def _move(kind: str, which: int, i: int, j: int, vectors: list[_Vector], scalars: list[_Vector], length: int) -> _Vector:
     v, w = vectors[i % len(vectors)], vectors[j % len(vectors)]
     s, t = scalars[j % len(scalars)], scalars[i % len(scalars)]
     match kind:
         case "r":
-            traced, ufunc = _REDUCES[which % len(_REDUCES)]
-            return _Known(traced(v.traced), ufunc(v.numbers), v.depth + 1)
+            primitive, ufunc = _REDUCES[which % len(_REDUCES)]
+            return _Vector(primitive(v.symbol), ufunc(v.numbers), v.depth + 1)
         case "s":
-            traced, ufunc = _SCANS[which % len(_SCANS)]
-            return _Known(traced(v.traced), ufunc(v.numbers), v.depth)
+            primitive, ufunc = _SCANS[which % len(_SCANS)]
+            return _Vector(primitive(v.symbol), ufunc(v.numbers), v.depth)
         case "u":
-            traced, ufunc = _UNFOLDS[which % len(_UNFOLDS)]
-            return _Known(traced(s.traced), ufunc.accumulate(np.full(length, s.numbers)), s.depth)
+            primitive, ufunc = _UNFOLDS[which % len(_UNFOLDS)]
+            return _Vector(primitive(s.symbol), ufunc.accumulate(np.full(length, s.numbers)), s.depth)
         case "m":
-            return _Known(v.traced * s.traced + 1, v.numbers * s.numbers + 1, max(v.depth, s.depth))
+            return _Vector(v.symbol * s.symbol + 1, v.numbers * s.numbers + 1, max(v.depth, s.depth))
         case "d":
-            return _Known(v.traced - w.traced * 2, v.numbers - w.numbers * 2, max(v.depth, w.depth))
+            return _Vector(v.symbol - w.symbol * 2, v.numbers - w.numbers * 2, max(v.depth, w.depth))
         case "w":
             numbers = np.where(v.numbers < w.numbers, np.arange(length), v.numbers)
-            return _Known(cm.where(v.traced < w.traced, cm.index, v.traced), numbers, max(v.depth, w.depth))
+            return _Vector(cm.where(v.symbol < w.symbol, cm.index, v.symbol), numbers, max(v.depth, w.depth))
         case _:
-            return _Known(s.traced * 2 - t.traced + 1, s.numbers * 2 - t.numbers + 1, max(s.depth, t.depth))
+            return _Vector(s.symbol * 2 - t.symbol + 1, s.numbers * 2 - t.numbers + 1, max(s.depth, t.depth))
 
 
 # --------------------------------------------------------------------------------------------------- computed in NumPy
-def values_of(values: Sequence[Value], known: Mapping[Node, Any], length: int) -> list[dict[Leaf, Any]]:
+def values_of(values: Sequence[Value], node_values: Mapping[Node, Any], length: int) -> list[dict[Leaf, Any]]:
     """The parts of some values along the line (single numbers broadcast)."""
-    known = {**known, **_indices(values, length)}
+    node_values = {**node_values, **_indices(values, length)}
     memo: dict[int, Any] = {}
     return [
-        {leaf: np.broadcast_to(evaluate(node, known, memo), length) for leaf, node in components(value).items()}
+        {leaf: np.broadcast_to(evaluate(node, node_values, memo), length) for leaf, node in components(value).items()}
         for value in values
     ]
 
 
-def _indices(values: Sequence[Value], length: int) -> Known:
+def _indices(values: Sequence[Value], length: int) -> NodeValues:
     nodes = postorder([node for value in values for node in components(value).values()])
     return {node: np.arange(length) for node in nodes if isinstance(node, Index)}
 
 
 def accumulators(
-    bound: Bound, values: Sequence[Value], known: Mapping[Node, Any], length: int
+    operator: Bound, values: Sequence[Value], node_values: Mapping[Node, Any], length: int
 ) -> Iterator[dict[str, Any]]:
     """The accumulator of nothing, then after each element; several values for operators together."""
-    symbols = Record({c.name: Symbol(c.name, c.dtype) for c in bound.components})
+    symbols = Record({c.name: Symbol(c.name, c.dtype) for c in operator.components})
     at = Index()
-    joined: Any = values[0] if len(values) == 1 else tuple(values)
-    result = bound.absorb(symbols, [joined], [at])
-    acc = {c.name: np.asarray(c.identity).astype(c.dtype)[()] for c in bound.components}
+    value: Any = values[0] if len(values) == 1 else tuple(values)
+    result = operator.absorb(symbols, [value], [at])
+    acc = {c.name: np.asarray(c.identity).astype(c.dtype)[()] for c in operator.components}
     yield acc
-    vectors = {**known, **_indices(values, length)}
+    vectors = {**node_values, **_indices(values, length)}
     for i in range(length):
         here = {n: v[i] if np.ndim(v) else v for n, v in vectors.items()}
         here |= {at: np.int64(i), **{symbols[name]: part for name, part in acc.items()}}
@@ -153,30 +153,30 @@ def accumulators(
         yield acc
 
 
-def finished(bound: Bound, acc: Mapping[str, Any]) -> dict[Leaf, Any]:
+def finish(operator: Bound, acc: Mapping[str, Any]) -> dict[Leaf, Any]:
     """The parts of an accumulator's result."""
-    symbols = Record({c.name: Symbol(c.name, c.dtype) for c in bound.components})
-    known: Known = {symbols[name]: part for name, part in acc.items()}
-    return {leaf: evaluate(node, known) for leaf, node in components(bound.finish(symbols)).items()}
+    symbols = Record({c.name: Symbol(c.name, c.dtype) for c in operator.components})
+    node_values: NodeValues = {symbols[name]: part for name, part in acc.items()}
+    return {leaf: evaluate(node, node_values) for leaf, node in components(operator.finish(symbols)).items()}
 
 
-def prefixes(bound: Bound, values: Sequence[Value], known: Mapping[Node, Any], length: int, exclusive: bool) -> Any:
+def prefixes(operator: Bound, values: Sequence[Value], node_values: Mapping[Node, Any], length: int, exclusive: bool) -> Any:
     """The parts of every prefix's result."""
-    each = [finished(bound, acc) for acc in accumulators(bound, values, known, length)]
+    each = [finish(operator, acc) for acc in accumulators(operator, values, node_values, length)]
     each = each[:-1] if exclusive else each[1:]
     return {leaf: np.array([parts[leaf] for parts in each]) for leaf in each[0]}
 
 
-def computed(step: Step, known: Mapping[Node, Any], length: int) -> Known:
+def results_of_step(step: Step, node_values: Mapping[Node, Any], length: int) -> NodeValues:
     """What a step's results stand for; an unfold is a scan of its base."""
     if step.kind is Kind.REDUCE:
-        *_, last = accumulators(step.bound, [step.value], known, length)
-        parts = finished(step.bound, last)
+        *_, last = accumulators(step.bound, [step.value], node_values, length)
+        parts = finish(step.bound, last)
     else:
-        parts = prefixes(step.bound, [step.value], known, length, step.exclusive)
+        parts = prefixes(step.bound, [step.value], node_values, length, step.exclusive)
     return {result: np.asarray(parts[leaf]).astype(result.dtype)[()] for leaf, result in step.results.items()}
 
 
-def inputs_known(program: Program, arrays: Mapping[str, Any]) -> Known:
+def inputs_known(program: Program, arrays: Mapping[str, Any]) -> NodeValues:
     """What the symbols of a program's inputs stand for."""
     return {node: arrays[i.name] for i in program.inputs for node in components(i.value).values()}

@@ -43,7 +43,7 @@ CHUNKS: dict[str, Lengths] = {
     "0 to 2": lambda rng: rng.integers(0, 3, 20_000),
     "1 to 40": lambda rng: rng.integers(1, 41, 2000),
     "1 to 4000": lambda rng: rng.integers(1, 4001, 40),
-    "power law": lambda rng: ragged(rng, 3000, 20),
+    "power law": lambda rng: random_lengths(rng, 3000, 20),
     "a giant among ones": lambda rng: [1] * 500 + [60_000] + [1] * 700,
     "empty ones, then one": lambda rng: [0] * 40_000 + [5000],
     "one, then empty ones": lambda rng: [5000] + [0] * 40_000,
@@ -71,7 +71,7 @@ BATCHES: dict[str, Lengths] = {
 SHAPES = {**EDGES, **CHUNKS, **BATCHES}
 
 
-def shaped(name: str, rng: np.random.Generator, dtype: Any = np.int32) -> np.ndarray:
+def offsets_in_shape(name: str, rng: np.random.Generator, dtype: Any = np.int32) -> np.ndarray:
     """Offsets of the segments of that shape."""
     return offsets_of(SHAPES[name](rng), dtype)
 
@@ -81,7 +81,7 @@ def offsets_of(lengths: Any, dtype: Any = np.int32) -> np.ndarray:
     return np.concatenate([[0], np.cumsum(np.asarray(lengths, np.int64))]).astype(dtype)
 
 
-def ragged(rng: np.random.Generator, count: int, mean: float) -> np.ndarray:
+def random_lengths(rng: np.random.Generator, count: int, mean: float) -> np.ndarray:
     """Lengths that follow a power law, some 0."""
     return np.minimum((rng.pareto(1.2, count) * mean / 4).astype(np.int64), 40 * int(mean) + 1)
 
@@ -103,7 +103,7 @@ def slices(offsets: np.ndarray) -> list[slice]:
     return [slice(int(a), int(b)) for a, b in pairwise(offsets)]
 
 
-def summed(x: np.ndarray, offsets: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def sums_of(x: np.ndarray, offsets: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """(sum, sum of magnitudes) of every segment in float64 (int64 and uint64 for integers), in extended precision."""
     wide_dtype = np.longdouble if x.dtype.kind == "f" else np.clongdouble if x.dtype.kind == "c" else wide(x.dtype)
     before = [np.concatenate([np.zeros((1, *x.shape[1:]), wide_dtype), np.cumsum(v, 0, dtype=wide_dtype)]) for v in (x, np.abs(x))]
@@ -114,7 +114,7 @@ def check_sums(x: np.ndarray, offsets: np.ndarray, actual: Any, case: object = "
     """Asserts that `actual` holds every segment's sum, of the right dtype."""
     actual = np.asarray(actual)
     if x.dtype.kind not in "fc":
-        assert_same(actual, summed(x, offsets)[0], case)
+        assert_same(actual, sums_of(x, offsets)[0], case)
         return
     assert actual.dtype == x.dtype, (actual.dtype, case)
     exact = [exact_sum(x[part]) for part in slices(offsets)]

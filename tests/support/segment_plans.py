@@ -32,20 +32,20 @@ FIRST_FIELD = Operator(lambda a, b: {"a": a["a"] + b["a"], "b": b["b"]}, (0, 0),
 
 
 def layout_of(facts: Facts, **how: Any) -> SegmentLayout:
-    """What is reduced. codes: dtypes of the element's arrays; gathered: the last one through an array of int32; op;
+    """What is reduced. codes: dtypes of the element's arrays; sources: the last one through an array of int32; op;
     init, empty: whether there is one; offsets: their dtype; closed; trailing; vectors: only the last array is trailing.
     """
-    codes, gathered = how.get("codes", ["f4"]), how.get("gathered", False)
+    codes, with_sources = how.get("codes", ["f4"]), how.get("sources", False)
     elements = []
     for i, code in enumerate(codes, 1):
-        last = gathered and i == len(codes)
+        last = with_sources and i == len(codes)
         access = Access.GATHERED if last else Access.VECTOR
         through = (f"in{len(codes) + 1}",) if last else ()
         element = Signature(np.dtype(code), access, varies=True).input(i)
         elements.append(replace(element, through=through, trailing=how.get("trailing", False) and (last or not how.get("vectors"))))
     front = how.get("front", lambda *values: values[0] if len(values) == 1 else values[0] * values[1])
     formula = trace(front, elements, "the elements")
-    if gathered:
+    if with_sources:
         places = Signature(np.dtype("i4"), Access.VECTOR, varies=True).input(len(codes) + 1)
         formula = type(formula)((*formula.inputs, places), formula.outputs)
     op = bind_segment(*segment_operator(how.get("op", "sum")), value_dtype(formula.outputs[0]), "auto", facts.fp64)
@@ -58,7 +58,7 @@ def layout_of(facts: Facts, **how: Any) -> SegmentLayout:
 LAYOUTS: dict[str, dict[str, Any]] = {
     "sum": {}, "product of integers": {"op": "product", "codes": ["i4"]}, "argmin": {"op": "argmin", "empty": True},
     "mean of starts": {"op": "mean", "closed": False}, "variance": {"op": "var", "offsets": "i8"}, "any": {"op": "any", "codes": ["u1"]},
-    "in order": {"op": SECOND, "init": True, "empty": True}, "matrix": {"codes": ["f4", "f4"], "gathered": True},
+    "in order": {"op": SECOND, "init": True, "empty": True}, "matrix": {"codes": ["f4", "f4"], "sources": True},
     "logsumexp": {"op": "logsumexp"}, "records": {"op": FIRST_FIELD, "codes": [PAIR]}, "wide": {"codes": ["f8"], "op": "maximum"},
 }  # fmt: skip
 
@@ -78,9 +78,9 @@ def every_segment_plan(facts: Facts, mode: ComputeMode) -> Iterator[tuple[str, P
                     label = f"segments {name}, {length}, by teams{', near' if near else ''}"
                     yield label, Teams(layout, domain, mode, facts).plan(box)
                     yield f"{label}, looking", Teams(layout, domain, mode, facts).plan(box, looks=True)
-                share, closed = box.share(domain.weight), layout.closed
+                share, has_last_end = box.share(domain.weight), layout.closed
                 label = f"cuts for {name}, {length}"
-                yield label, plan_cuts(layout.offsets, closed, domain, share, box.tile, mode, facts)
+                yield label, plan_cuts(layout.offsets, has_last_end, domain, share, box.tile, mode, facts)
             if mode is ComputeMode.PARALLEL and suits_marks(layout, facts) and not how.get("empty"):
                 line, box = marked(length, TeamBox().share(length)), TeamBox()
                 for key, last in ((None, False), (np.dtype("i4"), True), (PAIR, False)):
@@ -88,12 +88,12 @@ def every_segment_plan(facts: Facts, mode: ComputeMode) -> Iterator[tuple[str, P
                     yield label, plan_keyed(layout, line, key, last, mode, facts, box)
             if takes_lanes(layout, domain, mode, facts):
                 yield f"segments {name}, {length}, in lanes", Lanes(layout, domain, mode, facts).plan(lanes_box())
-    layout = layout_of(facts, trailing=True, codes=["f4", "f4"], gathered=True)
+    layout = layout_of(facts, trailing=True, codes=["f4", "f4"], sources=True)
     for columns in (3, 40):
         domain = Segments(10_000, 500, columns)
         yield f"segments of {columns} columns", Walk(layout, domain, mode, facts).plan(walk_box(mode, facts))
         assert not suits_teams(layout, facts, columns)
-        vectors = layout_of(facts, trailing=True, vectors=True, codes=["f4", "f4"], gathered=True)
+        vectors = layout_of(facts, trailing=True, vectors=True, codes=["f4", "f4"], sources=True)
         if mode is ComputeMode.PARALLEL and suits_teams(vectors, facts, columns):
             for length, near in ((1000, False), (1_000_000, False), (1_000_000, True)):
                 domain, box = Segments(length, 500, columns), team_box(length / 500, facts, near)

@@ -1,4 +1,4 @@
-"""Contexts with little memory, and calls that are known to be streamed through it."""
+"""Contexts with little memory, and calls that must stream through it."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def tiles_of(function: Any, *values: Any, **keywords: Any) -> tuple[int, int, in
     return tuple(int(number.replace(",", "")) for number in match.groups()) if match else (0, 0, 0)  # type: ignore[return-value]
 
 
-def streamed(function: Any, *values: Any, **keywords: Any) -> Any:
+def call_streamed(function: Any, *values: Any, **keywords: Any) -> Any:
     """The result of a call that must be streamed, in several tiles, and in no more memory than its context has."""
     assert tiles_of(function, *values, **{k: v for k, v in keywords.items() if k != "progress"})[0] > 1
     arena = keywords["context"].queue.arena

@@ -10,11 +10,11 @@ import clmapreduce as cm
 
 
 def drawn_slice(rng: np.random.Generator, length: int) -> slice:
-    def bound() -> int | None:
+    def end() -> int | None:
         return None if rng.random() < 0.3 else int(rng.integers(-length - 2, length + 3))
 
     step = int(rng.choice([1, 1, 1, 2, 3, -1, -2]))
-    return slice(bound(), bound(), None if step == 1 and rng.random() < 0.5 else step)
+    return slice(end(), end(), None if step == 1 and rng.random() < 0.5 else step)
 
 
 def drawn_key(rng: np.random.Generator, shape: tuple[int, ...], arrays: bool) -> tuple[Any, ...]:

@@ -1,4 +1,4 @@
-"""Launch boxes that a search may come to: which those are, that kernels can be made for them, and boxes as JSON."""
+"""Launch boxes that a search may reach: which are legal, that each has a plan, and boxes as JSON."""
 
 from __future__ import annotations
 
@@ -54,8 +54,8 @@ EVERY: list[Any] = [
 @pytest.mark.parametrize("box", EVERY, ids=lambda box: type(box).__name__)
 def test_json_keeps_a_box(box: Any) -> None:
     data = to_json(box)
-    found = from_json(data)
-    assert found == box and type(found) is type(box)
+    result = from_json(data)
+    assert result == box and type(result) is type(box)
     numbers = asdict(box)
     name = next(iter(numbers))
     odd: list[Any] = [
@@ -85,7 +85,7 @@ def layouts() -> Iterator[tuple[str, Any, Pairwise]]:
     yield "k-min of blocks", layout_of(DISTANCE, "KMin", k=3), sparse(size, blocks)
 
 
-def walked(start: Box, layout: Any, domain: Pairwise, mode: ComputeMode, facts: Any, rng: np.random.Generator) -> Box:
+def box_after_walk(start: Box, layout: Any, domain: Pairwise, mode: ComputeMode, facts: Any, rng: np.random.Generator) -> Box:
     """A box some legal steps away."""
     box, starts = start, starts_of(layout, domain, mode, facts)
     for _ in range(int(rng.integers(1, 7))):
@@ -99,12 +99,12 @@ def walked(start: Box, layout: Any, domain: Pairwise, mode: ComputeMode, facts: 
 @pytest.mark.parametrize("mode", MODES, ids=lambda mode: mode.value)
 @pytest.mark.parametrize("facts", FACTS.values(), ids=FACTS)
 def test_what_is_legal_can_be_planned(facts: Any, mode: ComputeMode, rng: np.random.Generator) -> None:
-    """Whatever way a search goes; and a start is legal."""
+    """After any steps of a search; and every start is legal."""
     for name, layout, domain in layouts():
         starts = starts_of(layout, domain, mode, facts)
         assert all(is_legal(start, starts, layout, domain, mode, facts) for start in starts)
         for start in starts:
-            box = walked(start, layout, domain, mode, facts, rng)
+            box = box_after_walk(start, layout, domain, mode, facts, rng)
             plan = plan_boxed(box, layout, domain, mode, facts)
             if plan is None:  # only for want of local memory
                 assert mode is PARALLEL and box != starts[0], (name, box)
@@ -131,12 +131,12 @@ def test_what_no_search_comes_to_is_not_legal() -> None:
 
 def test_matrix_instructions_are_tried_where_there_are_some() -> None:
     size = Pairwise(50000, 7000)
-    suited = [(layout_of(), MatrixBox), (layout_of(DISTANCE, "ArgMin"), MatrixBox), (layout_of(WIDE), MatrixWideBox)]
-    suited += [(layout_of(LONG), MatrixLongBox), (layout_of(f"{LONG}*Vj(4,40)"), MatrixChainedBox)]
-    suited.append((layout_of("Sqrt(SqDist(Vi(0,3),Vj(1,3)))*Vj(2,40)"), MatrixWeightedBox))
-    suited.append((layout_of("SqDist(Vi(0,40),Vj(1,40))", "ArgKMin", k=3), MatrixNearestBox))
+    suitable = [(layout_of(), MatrixBox), (layout_of(DISTANCE, "ArgMin"), MatrixBox), (layout_of(WIDE), MatrixWideBox)]
+    suitable += [(layout_of(LONG), MatrixLongBox), (layout_of(f"{LONG}*Vj(4,40)"), MatrixChainedBox)]
+    suitable.append((layout_of("Sqrt(SqDist(Vi(0,3),Vj(1,3)))*Vj(2,40)"), MatrixWeightedBox))
+    suitable.append((layout_of("SqDist(Vi(0,40),Vj(1,40))", "ArgKMin", k=3), MatrixNearestBox))
     for name, facts in FACTS.items():
-        for layout, kind in suited:
+        for layout, kind in suitable:
             starts = starts_of(layout, size, PARALLEL, facts)
             assert any(isinstance(box, kind) for box in starts) == (name == "nvidia")
             assert any(type(box) is not kind for box in starts) and len(set(starts)) == len(starts)
@@ -148,7 +148,7 @@ def test_matrix_instructions_are_tried_where_there_are_some() -> None:
 
 @pytest.mark.parametrize("numbers", [{"across": 1}, {"share": 2}, {"ahead": 4}, {"sample": 8}, {"sample": 0}], ids=str)
 def test_boxes_of_other_texts_are_other_kernels(numbers: dict[str, int]) -> None:
-    """Kernels are found again by their specs."""
+    """Specs are the keys of kernels."""
     layout = layout_of(DISTANCE, "ArgMin") if {"ahead", "sample"} & set(numbers) else layout_of()
     size, facts = Pairwise(500, 500), FACTS["intel"]
     scheme = FewNumbers(layout, size, PARALLEL, facts)
@@ -167,8 +167,8 @@ def test_legal_boxes_compute_the_same(
     """Some box that a search may come to, of every scheme; with ranges and without."""
     x, y, b = sorted(vector(text).variables, key=lambda variable: variable.position)
     rows, columns = 70, 300
-    given = {x: rng.random((rows, x.dim)), y: rng.random((columns, y.dim)), b: rng.normal(size=(columns, b.dim))}
-    arrays = {variable: cm.array(values.astype("f4"), context) for variable, values in given.items()}
+    inputs = {x: rng.random((rows, x.dim)), y: rng.random((columns, y.dim)), b: rng.normal(size=(columns, b.dim))}
+    arrays = {variable: cm.array(values.astype("f4"), context) for variable, values in inputs.items()}
     ranges: Any = Halves(1, drawn_blocks(rng, rows, columns)) if rng.random() < 0.3 else None
     call = RecordedCall(PairCall(vector(text), PAIR_REDUCTIONS[name], 1), arrays, mode, context, ranges)
     passes: list[Problem] = []
@@ -182,7 +182,7 @@ def test_legal_boxes_compute_the_same(
     static = problem.starts[0]
     for _ in range(20):
         start = problem.starts[int(rng.integers(len(problem.starts)))]
-        box = walked(start, problem.layout, problem.domain, problem.mode, problem.facts, rng)
+        box = box_after_walk(start, problem.layout, problem.domain, problem.mode, problem.facts, rng)
         if problem.launches(box) not in (None, problem.launches(static)):
             print(box, "instead of", static)
             assert agree(Candidate(problem, box).values(), Candidate(problem, static).values())
@@ -193,16 +193,16 @@ def test_legal_boxes_compute_the_same(
 def test_clusters_of_fewer_rows_than_the_box_takes(context: cm.Context, rng: np.random.Generator) -> None:
     """Long vectors of the rows that are there lie among those of all the box could take."""
     x, y, b = sorted(vector(LONG).variables, key=lambda variable: variable.position)
-    given: dict[Any, Any] = {x: rng.random((40, 40)), y: rng.random((30, 40)), b: rng.normal(size=(30, 1))}
-    given = {variable: values.astype("f4") for variable, values in given.items()}
+    arrays: dict[Any, Any] = {x: rng.random((40, 40)), y: rng.random((30, 40)), b: rng.normal(size=(30, 1))}
+    arrays = {variable: values.astype("f4") for variable, values in arrays.items()}
     mask = np.zeros((40, 30), bool)
     mask[:13, 5:] = mask[13:, :20] = True
     keep = [[False, True, True], [True, True, False]]
     ranges = cm.Ranges.from_matrix([[0, 13], [13, 40]], [[0, 5], [5, 20], [20, 30]], keep)
     box = PairBox(1, 64, 2, 4, 512, groups=8, merge_block=1)
     call = PairCall(vector(LONG), PAIR_REDUCTIONS["Sum"], 1)
-    prepared = prepare_pairs(call, given, Options("sequential", context), box, ranges)
+    prepared = prepare_pairs(call, arrays, Options("sequential", context), box, ranges)
     assert isinstance(prepared, Prepared)
-    xs, ys, bs = (values.astype(float) for values in given.values())
-    wanted = (np.exp(-((xs[:, None] - ys) ** 2).sum(-1)) * bs[:, 0] * mask).sum(1)[:, None]
-    np.testing.assert_allclose(prepared.run()[0], wanted, rtol=1e-4, atol=1e-5)
+    xs, ys, bs = (values.astype(float) for values in arrays.values())
+    expected = (np.exp(-((xs[:, None] - ys) ** 2).sum(-1)) * bs[:, 0] * mask).sum(1)[:, None]
+    np.testing.assert_allclose(prepared.run()[0], expected, rtol=1e-4, atol=1e-5)

@@ -76,9 +76,9 @@ def test_divergence_is_the_trace_of_the_jacobian(name: str, rng: np.random.Gener
 
 def test_the_divergence_of_what_mixes_coordinates(rng: np.random.Generator) -> None:
     values = arrays(rng)
-    turned = concat(OPERATIONS["Extract"](X * Y, 1, 2), OPERATIONS["Elem"](X, 0) ** 2)
+    formula = concat(OPERATIONS["Extract"](X * Y, 1, 2), OPERATIONS["Elem"](X, 0) ** 2)
     matrix = OPERATIONS["MatVecMult"](OPERATIONS["TensorProd"](X, Y), X)
-    for f in (turned * X, matrix - turned, -turned / S):
+    for f in (formula * X, matrix - formula, -formula / S):
         expected = np.einsum("...kk->...", jacobian(f, X, values))[..., None]
         close(evaluate(divergence(f, X), values), expected, 1e-6)
 

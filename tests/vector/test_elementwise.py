@@ -23,7 +23,7 @@ def _xlogx(x: Any) -> Any:
     return np.where(x == 0, 0, x * np.log(np.where(x == 0, 1, x)))
 
 
-def _rounded(x: Any, digits: int = 0) -> Any:
+def _round(x: Any, digits: int = 0) -> Any:
     return np.array([math.copysign(math.floor(abs(v) * 10.0**digits + 0.5), v) / 10.0**digits for v in x])
 
 
@@ -48,7 +48,7 @@ UNARY: list[tuple[str, Callable[..., Any], np.ndarray]] = [
     ("Step", lambda x: np.where(x < 0, 0.0, 1.0), REAL),
     ("ReLU", lambda x: np.maximum(x, 0), REAL),
     ("Floor", np.floor, REAL),
-    ("Round", _rounded, REAL),
+    ("Round", _round, REAL),
 ]
 
 
@@ -147,7 +147,7 @@ def test_round_takes_halves_away_from_zero(digits: int, rng: np.random.Generator
     if digits == 0:
         np.testing.assert_array_equal(evaluate(OPERATIONS["Round"](x), {x: halves}), expected)
     values = rng.uniform(-100, 100, 7)
-    close(evaluate(OPERATIONS["Round"](x, digits), {x: values}), _rounded(values, digits), 1e-13)
+    close(evaluate(OPERATIONS["Round"](x, digits), {x: values}), _round(values, digits), 1e-13)
 
 
 def test_mod_has_its_offset(rng: np.random.Generator) -> None:
@@ -171,8 +171,8 @@ def test_clamp_and_ifelse(rng: np.random.Generator) -> None:
     low, high = arrays[a], arrays[b]
     places = rng.choice([-1.0, 0.0, 1.0], (5, 6)) + rng.uniform(0.1, 0.9, (5, 6))  # below, between and above the bounds
     check_derivatives(OPERATIONS["Clamp"](x, a, b), {**arrays, x: low + places * (high - low)}, rng)
-    signed = rng.choice([-1, 1], (5, 6)) * rng.uniform(0.1, 2, (5, 6))
-    check_derivatives(OPERATIONS["IfElse"](x, a * x, b), {**arrays, x: signed}, rng)
+    values = rng.choice([-1, 1], (5, 6)) * rng.uniform(0.1, 2, (5, 6))
+    check_derivatives(OPERATIONS["IfElse"](x, a * x, b), {**arrays, x: values}, rng)
     zero = np.zeros(6)
     close(evaluate(OPERATIONS["IfElse"](x, 1, 2), {x: zero}), np.ones(6), 0)
     close(evaluate(OPERATIONS["Clamp"](x, -1, 1), {x: np.full(6, NAN)}), np.full(6, NAN), 0)

@@ -1,4 +1,4 @@
-"""Vectors are interned: one object per formula, in all threads, and gone when nobody holds it."""
+"""Vectors are interned: one object per formula, in all threads, freed with its last reference."""
 
 from __future__ import annotations
 
@@ -22,17 +22,17 @@ exp = OPERATIONS["Exp"]
 
 
 def test_equal_formulas_are_one_object() -> None:
-    def made() -> Vector:
+    def formula_once() -> Vector:
         x, y = Variable(0, 3, 0), Variable(1, 3, Category.J)
         return exp(-((x - y) ** 2).sum() / 0.5) * Variable(2, 2, 1)
 
-    assert made() is made()
-    assert made().variables == (Variable(0, 3, 0), Variable(1, 3, 1), Variable(2, 2, 1))
+    assert formula_once() is formula_once()
+    assert formula_once().variables == (Variable(0, 3, 0), Variable(1, 3, 1), Variable(2, 2, 1))
     assert Variable(0, 3, 0) is not Variable(0, 3, 1)
     assert Constant((0.5,)) is Constant([np.float64(0.5)])
     assert Constant((0.0,)) is not Constant((-0.0,))
     assert Constant((math.nan,)) is Constant((math.nan,))
-    assert copy.deepcopy(made()) is copy.copy(made()) is made()
+    assert copy.deepcopy(formula_once()) is copy.copy(formula_once()) is formula_once()
 
 
 def test_dimensions_and_indices_are_plain_integers() -> None:
@@ -42,15 +42,15 @@ def test_dimensions_and_indices_are_plain_integers() -> None:
     assert x.category is Category.J
 
 
-def test_nobodys_formulas_are_collected() -> None:
+def test_formulas_without_references_are_collected() -> None:
     x = Variable(1000, 3, 0)
     gc.collect()
     before = len(node._INTERNED)
     f = exp(x * 3.25) + Constant((1.5, 2.5, 3.5))
-    seen = weakref.ref(f)
+    reference = weakref.ref(f)
     assert len(node._INTERNED) > before
     del f
-    assert seen() is None  # at once: there are no cycles
+    assert reference() is None  # at once: there are no cycles
     assert len(node._INTERNED) == before
 
 

@@ -48,7 +48,7 @@ def test_operations_on_every_device(dtype: type, context: cm.Context, rng: np.ra
             values = part.values if isinstance(part, Constant) else [0.0] * part.dim
             return [Literal(value, np.dtype(dtype)) for value in values]
 
-        return tuple(made for (made,) in scalars(FORMULAS, leaf))
+        return tuple(node for (node,) in scalars(FORMULAS, leaf))
 
     random = np.stack([rng.uniform(-3, 3, 200), rng.uniform(0.05, 1, 200), rng.uniform(-1, 1, 200)], -1)
     table = np.concatenate([random, CORNERS]).astype(dtype)

@@ -1,4 +1,4 @@
-"""Formula strings: what they mean, and what is refused and how."""
+"""Formula strings: their meaning, and their errors."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ def test_aliases_say_their_place_or_have_it_from_the_list() -> None:
     assert actual is Variable(4, 2, 1) * Variable(1, 1, 2) + Variable(7, 2, 0)
 
 
-def test_variables_that_simplification_drops_are_still_told() -> None:
+def test_variables_that_simplification_drops_are_still_listed() -> None:
     assert parse("Pow(Vi(0,3), 0) + Vj(1,3)")[1] == (X, Y)
 
 
@@ -106,9 +106,9 @@ def test_variables_that_simplification_drops_are_still_told() -> None:
     ],
 )
 def test_what_is_wrong_is_refused_with_its_place(string: str, error: type[Exception], message: str) -> None:
-    with pytest.raises(error, match=message) as caught:
+    with pytest.raises(error, match=message) as failure:
         parse(string, ALIASES)
-    assert "two variables" in message or "at most" in message or str(caught.value).endswith("^")
+    assert "two variables" in message or "at most" in message or str(failure.value).endswith("^")
 
 
 @pytest.mark.parametrize(

@@ -76,6 +76,9 @@ class Symbolic(Generic[L]):
         array, category = placed(as_array(x, "the array of a LazyTensor"), axis)
         self.formula, self.inputs = variable_of(as_real(array), category)
 
+    def __reduce__(self) -> Any:
+        return type(self)._new, (self.formula, self.inputs, self.choices, self.is_complex)
+
     # ----------------------------------------------------------------------------------------------------------- shape
     @property
     def _shape(self) -> Shape:

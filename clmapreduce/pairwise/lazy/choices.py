@@ -16,6 +16,9 @@ class Choices:
     backend: str | None = None
     ranges: Ranges | None = None
 
+    def __reduce__(self) -> Any:
+        return (Choices, (self.backend, self.ranges)) if self is not NONE else "NONE"
+
     @property
     def keywords(self) -> dict[str, Any]:
         """Those that are not None, as a reduction takes them."""

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from clmapreduce.calls.chunked import is_chunked
 from clmapreduce.device.array import DeviceArray
 from clmapreduce.errors import ShapeError
 from clmapreduce.pairwise.guest import GuestArray
@@ -17,7 +18,7 @@ def is_complex_data(x: Any) -> bool:
     """Whether `x` is, or has, complex numbers that are not lazy yet."""
     if isinstance(x, list):
         return any(isinstance(value, (complex, np.complexfloating)) for value in x)
-    if isinstance(x, (np.ndarray, DeviceArray, GuestArray, np.generic)):
+    if isinstance(x, (np.ndarray, DeviceArray, GuestArray, np.generic)) or (is_chunked(x) and hasattr(x, "dtype")):
         return bool(x.dtype.kind == "c")
     return isinstance(x, complex)
 

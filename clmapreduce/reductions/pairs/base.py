@@ -158,10 +158,13 @@ class PairBound(Bound):
 
 
 class PairReduction:
-    """A reduction over pairs by name. `weighted`: whether it takes a weight formula."""
+    """A reduction over pairs by name. `weighted`: whether it takes a weight formula. `partial`: whether it gives the
+    accumulators of some of the columns, of which there may be fewer than K; they are stored as they are.
+    """
 
     name: str
     weighted: bool = False
+    partial: bool = False
 
     def bind(self, value: DType, width: int, weights: int, index: DType, options: PairOptions) -> PairBound:
         """The operator for a formula of `width` numbers of dtype `value` and a weight formula of `weights` numbers.

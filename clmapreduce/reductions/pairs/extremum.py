@@ -66,6 +66,7 @@ class BoundPairArgument(PairBound):
             for d in range(width)
             for part in (Component(f"best{d}", acc, order.worst(acc)), Component(f"place{d}", index, 0))
         )
+        self.places = tuple(f"place{d}" for d in range(width))
         places = PairOutput(INT64, (width,))
         self.outputs = (PairOutput(value, (width,)), places) if both else (places,)
         self.side = order.side if width == 1 else 0

@@ -50,7 +50,8 @@ class BoundKMin(PairBound):
         parts = [(d, n) for d in range(width) for n in range(k)]
         self.components = tuple(Component(f"value{d}_{n}", acc, highest(acc)) for d, n in parts)
         if self._places:
-            self.components += tuple(Component(f"place{d}_{n}", index, 0) for d, n in parts)
+            self.places = tuple(f"place{d}_{n}" for d, n in parts)
+            self.components += tuple(Component(name, index, 0) for name in self.places)
         shape = (k,) if width == 1 else (k, width)
         columns = ((value, self._values), (INT64, self._places))
         self.outputs = tuple(PairOutput(dtype, shape) for dtype, is_output in columns if is_output)

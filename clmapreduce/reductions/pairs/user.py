@@ -45,7 +45,7 @@ class PairOperator(PairReduction):
     """A `cm.Operator` on plain numbers: one output (width,). Raises DTypeError as the operator does."""
 
     def __init__(self, operator: Operator) -> None:
-        self.name, self._operator = operator.name, operator
+        self.name, self.operator = operator.name, operator
 
     def _bound(self, value: DType, width: int, weights: int, index: DType, options: PairOptions) -> PairBound:
-        return BoundPairUser(self._operator.bind(value, "auto", fp64=True), width)
+        return BoundPairUser(self.operator.bind(value, "auto", fp64=True), width)

@@ -9,6 +9,8 @@ from clmapreduce.dtypes import c_name
 from clmapreduce.plan import LocalArray
 from clmapreduce.reductions.base import Bound
 
+PADDING = 128
+"""Bytes of local memory that compilers may put between a kernel's arrays, at most."""
 
 def accumulators(bound: Bound, count: int, name: str = "scratch") -> tuple[LocalArray, ...]:
     """`count` accumulators, an array per component."""

@@ -21,14 +21,10 @@ from clmapreduce.program.program import Program, varies
 from clmapreduce.program.step import Step
 from clmapreduce.reductions.text import OperatorText
 from clmapreduce.schemes.common.boxes import LaunchBox, within_local_memory
-from clmapreduce.schemes.common.kernel import (
-    guarded_text,
-    has_vectors,
-    store_text,
-    store_value,
-)
 from clmapreduce.schemes.common.kernel_data import Target
 from clmapreduce.schemes.common.local_arrays import accumulators
+from clmapreduce.schemes.common.stores import guarded_text, store_text, store_value
+from clmapreduce.schemes.common.vectors import has_vectors
 from clmapreduce.schemes.line.line_kernel import LineText
 
 FIXED = 64

@@ -9,8 +9,9 @@ from clmapreduce.domain.line import Line
 from clmapreduce.dtypes import DType
 from clmapreduce.formula.formula import Input, in_parameters
 from clmapreduce.plan import Epilogue, Stage
-from clmapreduce.schemes.common.kernel import Places, Store, out_parameters, stores
 from clmapreduce.schemes.common.kernel_data import KernelText
+from clmapreduce.schemes.common.outputs import out_parameters
+from clmapreduce.schemes.common.stores import Places, Store, stores
 
 
 @dataclass(frozen=True, eq=False)

@@ -9,8 +9,9 @@ from clmapreduce.formula.formula import Formula, Input
 from clmapreduce.modes import ComputeMode, Scope
 from clmapreduce.plan import Facts, Layout, Plan, Stage
 from clmapreduce.schemes.common.boxes import LaunchBox
-from clmapreduce.schemes.common.kernel import Store, lanes_of, map_text
 from clmapreduce.schemes.common.kernel_data import Target
+from clmapreduce.schemes.common.stores import Store, map_text
+from clmapreduce.schemes.common.vectors import lanes_of
 from clmapreduce.schemes.line.line_kernel import LineText, in_windows
 
 

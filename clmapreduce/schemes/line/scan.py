@@ -12,9 +12,9 @@ from clmapreduce.plan import Arguments, Facts, Layout, LocalArray, Plan, Stage
 from clmapreduce.reductions.base import Bound
 from clmapreduce.reductions.text import OperatorText
 from clmapreduce.schemes.common.boxes import LaunchBox, within_local_memory
-from clmapreduce.schemes.common.kernel import lanes_of
 from clmapreduce.schemes.common.kernel_data import Target
 from clmapreduce.schemes.common.local_arrays import accumulators
+from clmapreduce.schemes.common.vectors import lanes_of
 from clmapreduce.schemes.line.line_kernel import LineText, in_windows, inputs_of
 from clmapreduce.schemes.line.reduce import passing, reduce_stage, with_shares
 

@@ -13,8 +13,8 @@ from clmapreduce.domain.partition import Partition, PartitionLimits
 from clmapreduce.lowering.pair import Pair
 from clmapreduce.modes import ComputeMode
 from clmapreduce.plan import Arguments, Facts, LocalArray, Plan, Stage
-from clmapreduce.schemes.common.kernel import PADDING
 from clmapreduce.schemes.common.kernel_data import KernelText, Target
+from clmapreduce.schemes.common.local_arrays import PADDING
 from clmapreduce.schemes.pairs.boxes import WIDE_SCRATCH, WideBox, wide_box
 from clmapreduce.schemes.pairs.fallback import Launches, Unfinished
 from clmapreduce.schemes.pairs.merge import targets_of

@@ -14,8 +14,8 @@ from clmapreduce.modes import ComputeMode
 from clmapreduce.plan import Arguments, Facts, LocalArray, Plan, Stage
 from clmapreduce.reductions.pairs.base import PairBound
 from clmapreduce.schemes.common.arrays import element, parameters_of
-from clmapreduce.schemes.common.kernel import PADDING
 from clmapreduce.schemes.common.kernel_data import KernelText, Target
+from clmapreduce.schemes.common.local_arrays import PADDING
 from clmapreduce.schemes.pairs.boxes import TileBox, tile_box, tile_box_of
 from clmapreduce.schemes.pairs.fallback import FallbackLaunches, Launches, Unfinished
 from clmapreduce.schemes.pairs.merge import targets_of

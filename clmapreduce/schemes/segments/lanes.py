@@ -8,8 +8,8 @@ from clmapreduce.domain.segments import Segments
 from clmapreduce.formula.formula import Access, Formula
 from clmapreduce.modes import ComputeMode, Scope
 from clmapreduce.plan import Facts, Plan
-from clmapreduce.schemes.common.kernel import AHEAD, has_vectors, vectorisable
 from clmapreduce.schemes.common.kernel_data import Target
+from clmapreduce.schemes.common.vectors import AHEAD, has_vectors, vectorisable
 from clmapreduce.schemes.segments.boxes import LanesBox, lanes_box
 from clmapreduce.schemes.segments.chunks import ChunkKernel, ChunkText, plan_chunks, several
 from clmapreduce.schemes.segments.lanes_kernel import LanesText, window_formula

@@ -17,9 +17,9 @@ from clmapreduce.plan import Facts, LocalArray, Plan, Stage
 from clmapreduce.reductions import operator
 from clmapreduce.reductions.text import OperatorText
 from clmapreduce.schemes.common.boxes import LaunchBox, within_local_memory
-from clmapreduce.schemes.common.kernel import vectorisable
 from clmapreduce.schemes.common.kernel_data import KernelText, Target
 from clmapreduce.schemes.common.local_arrays import accumulators
+from clmapreduce.schemes.common.vectors import vectorisable
 from clmapreduce.schemes.segments.keys import KeysText
 from clmapreduce.schemes.segments.segment_kernel import Computed
 from clmapreduce.schemes.segments.team_kernel import TEAM

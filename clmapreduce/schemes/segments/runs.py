@@ -15,9 +15,9 @@ from clmapreduce.plan import Arguments, Facts, Layout, LocalArray, Plan, Stage
 from clmapreduce.reductions.base import Bound
 from clmapreduce.reductions.text import OperatorText
 from clmapreduce.schemes.common.boxes import LaunchBox, within_local_memory
-from clmapreduce.schemes.common.kernel import AHEAD, vectorisable
 from clmapreduce.schemes.common.kernel_data import KernelText, Target
 from clmapreduce.schemes.common.local_arrays import accumulators
+from clmapreduce.schemes.common.vectors import AHEAD, vectorisable
 from clmapreduce.schemes.line.reduce import reduce_stage, with_shares
 from clmapreduce.schemes.segments.keys import KeysText
 

@@ -15,8 +15,7 @@ from clmapreduce.formula.statements import Statements
 from clmapreduce.reductions.base import Bound
 from clmapreduce.reductions.segment import SegmentOp
 from clmapreduce.reductions.text import OperatorText
-from clmapreduce.schemes.common.kernel import out_parameters
-from clmapreduce.schemes.common.outputs import OutputArray
+from clmapreduce.schemes.common.outputs import OutputArray, out_parameters
 
 
 @dataclass(frozen=True, eq=False)

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from clmapreduce.formula.formula import Access
 from clmapreduce.modes import ComputeMode, Scope
 from clmapreduce.plan import Facts, LocalArray, Plan
-from clmapreduce.schemes.common.kernel import vectorisable
 from clmapreduce.schemes.common.kernel_data import Target, subgroup
+from clmapreduce.schemes.common.vectors import vectorisable
 from clmapreduce.schemes.segments.boxes import TEAM_COLUMNS, TeamBox, team_box
 from clmapreduce.schemes.segments.chunks import ChunkKernel, ChunkText, plan_chunks, several
 from clmapreduce.schemes.segments.scheme import SegmentScheme

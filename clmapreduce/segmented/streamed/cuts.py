@@ -31,12 +31,13 @@ class Tile:
 
 
 def tile_bytes(context: Context, cut: int, resident: int) -> int:
-    """The bytes of a tile of a call that may be streamed; 0 where it fits. cut: bytes of the arrays that are cut and of
-    the results. resident: of those that are not. Raises DeviceMemoryError where not even two tiles fit beside these.
+    """The bytes of a tile of a call that may be streamed or shared; 0 where it fits and is too short for several
+    devices. cut: bytes of the arrays that are cut and of the results. resident: of those that are not. Raises
+    DeviceMemoryError where not even two tiles fit beside these.
     """
     total = cut + resident
     room, usable = room_of(context)
-    if total <= (room if context.facts.lends_memory else usable):
+    if total <= (room if context.facts.lends_memory else usable) and not (context.members and cut >= 2 * TILE):
         return 0
     tile = TILE
     while 2 * (tile + tile // (1 if tile < SMALL else OF_KERNELS)) + resident > usable:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
 
@@ -14,19 +13,14 @@ from clmapreduce.calls.tracing import Traced
 from clmapreduce.calls.windows import window_of
 from clmapreduce.device.array import DeviceArray, NumpyArray
 from clmapreduce.domain.line import Line
-from clmapreduce.dtypes import leaf_view
-from clmapreduce.formula.evaluate import evaluate
-from clmapreduce.formula.formula import symbol
-from clmapreduce.formula.functions import as_node
-from clmapreduce.formula.node import Node, Record, Symbol, components
 from clmapreduce.planning.lines import ReduceRequest
 from clmapreduce.planning.mode import choose_mode
 from clmapreduce.primitives.host import merged
 from clmapreduce.primitives.reduce import fitted
 from clmapreduce.reductions.segment import SegmentOp
-from clmapreduce.reductions.user import fields, number
 from clmapreduce.schemes.line.reduce import box_name
 from clmapreduce.segmented.call import SegmentCall, SegmentOperands, layout_of
+from clmapreduce.segmented.streamed.finish import finished, init_of
 
 
 class LongSegment:
@@ -37,11 +31,7 @@ class LongSegment:
         layout = layout_of(call, operands.elements, operands.offsets.dtype, True, operands.context)
         self._op: SegmentOp = layout.op
         self._traced = Traced(call.front, "the mapped function")
-        self._init: Any = None
-        if call.init is not None:
-            value = self._op.whole.value
-            read = number if value.names is None else fields
-            self._init = np.asarray(read(call.init, value, "init"), value)
+        self._init = init_of(call.init, self._op)
 
     def reduced(self, begin: int, end: int) -> NumpyArray:
         """The result of the elements from `begin` to below `end`, of the shape of an element."""
@@ -50,7 +40,7 @@ class LongSegment:
         results = np.empty(product(trailing), self._op.result)
         for column in range(len(results)):
             line = [v if v.ndim == 1 else v.reshape(end - begin, -1)[:, column] for v in values]
-            results[column] = self._finished(self._accumulator(line), end - begin)
+            results[column] = finished(self._op, self._init, self._accumulator(line), 0, end - begin)[0]
         return results.reshape(trailing)
 
     def _values(self, begin: int, end: int) -> list[NumpyArray]:
@@ -83,21 +73,3 @@ class LongSegment:
         parts = prepare(host, executable, [((count,), whole.layout)], Options(wait_for=wait_for)).run()[0]
         one: NumpyArray = merged(whole, parts)
         return one
-
-    def _finished(self, accumulator: NumpyArray, count: int) -> Any:
-        """The segment's result, with `init` folded in, in front."""
-        whole = self._op.whole
-        acc = Record({c.name: Symbol(c.name, c.dtype) for c in whole.components})
-        values: dict[Node, Any] = {acc[name]: accumulator[name][0] for name in acc}
-        folded = acc
-        if self._call.init is not None:
-            none = Record({c.name: as_node(c.identity, c.dtype) for c in whole.components})
-            init = symbol("init", whole.value)
-            values |= {node: leaf_view(self._init, leaf)[()] for leaf, node in components(init).items()}
-            folded = whole.merge(whole.absorb(none, [init], [as_node(0, np.dtype(np.int64))]), acc)
-        wide = np.dtype(np.int64)
-        result = self._op.finish(folded, as_node(0, wide), as_node(count, wide), whole)
-        out = np.empty((), self._op.result)
-        for leaf, node in components(result).items():
-            leaf_view(out, leaf)[...] = evaluate(node, values)
-        return out[()]

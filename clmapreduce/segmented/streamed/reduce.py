@@ -1,5 +1,6 @@
-"""Segments tile by tile: a tile has whole segments, and a segment that is longer than one is reduced as a line."""
-
+"""Segments tile by tile, on one device or several: a tile has whole segments, and a segment that is longer than one is
+reduced as a line.
+"""
 from __future__ import annotations
 
 from collections.abc import Sequence
@@ -12,17 +13,19 @@ from clmapreduce.calls.call import check_out
 from clmapreduce.calls.options import Options
 from clmapreduce.calls.prepared import Prepared
 from clmapreduce.device.array import DeviceArray, NumpyArray
+from clmapreduce.device.context import Context
 from clmapreduce.device.convert import array
+from clmapreduce.device.spread import Block, spread
 from clmapreduce.device.tile_calls import TileCalls
 from clmapreduce.device.tiles import may_stream
-from clmapreduce.segmented.call import SegmentCall, SegmentOperands, layout_of, prepare_segments
+from clmapreduce.segmented.call import Element, SegmentCall, SegmentOperands, layout_of, prepare_segments
 from clmapreduce.segmented.streamed.cuts import Tile, clean, tile_bytes, tiles
 from clmapreduce.segmented.streamed.long import LongSegment
 
 
 def streamed_tile(call: SegmentCall, operands: SegmentOperands, options: Options) -> int:
-    """The bytes of a tile of a call that is streamed; 0 for any other. A function that sees the element's number is
-    not: it counts through all segments.
+    """The bytes of a tile of a call that is streamed or shared; 0 for any other. A function that sees the element's
+    number is not: it counts through all segments.
     """
     if operands.on_device:
         return 0
@@ -49,18 +52,18 @@ def reduce_in_tiles(call: SegmentCall, operands: SegmentOperands, options: Optio
         and not any(np.may_share_memory(target, values) for values in inputs)
     )  # fmt: skip
     results: NumpyArray = target if direct else np.empty(shape, dtype)
-    work = _Work(call, operands, Options(options.mode, context, options.wait_for), layout.op.whole.layout.itemsize)
+    context.wait_for(options.wait_for)
+    work = _Work(call, operands, options.mode, layout.op.whole.layout.itemsize)
     offsets = clean(operands.offsets, operands.segments, operands.length)
     columns = product(trailing)
     element = sum(e.array.itemsize * (columns if e.trailing else 1) for e in operands.elements if not e.through)
     segment = offsets.itemsize + (dtype.itemsize + work.accumulator) * columns
-    with TileCalls(context) as calls:
-        for cut in tiles(offsets, max(1, element), segment, tile):
-            if cut.long:
-                calls.land()  # a line's windows find the memory of tiles free
-                work.long(cut, offsets, results)
-            else:
-                work.tile(cut, offsets, results, calls)
+    cuts = list(tiles(offsets, max(1, element), segment, tile))
+    alike = ("segments", call.name, *(e.array.dtype for e in operands.elements), columns)
+    spread(context, [work.block(cut, offsets, results) for cut in cuts if not cut.long], alike)
+    for cut in cuts:
+        if cut.long:  # a line's windows find the memory of tiles free
+            work.long(cut, offsets, results)
     if target is not None and not direct:
         np.copyto(target, results)
     return results if target is None else target
@@ -69,33 +72,42 @@ def reduce_in_tiles(call: SegmentCall, operands: SegmentOperands, options: Optio
 class _Work:
     """What the tiles of a call share. accumulator: bytes of one."""
 
-    def __init__(self, call: SegmentCall, operands: SegmentOperands, options: Options, accumulator: int) -> None:
-        self._call, self._operands, self._options, self.accumulator = call, operands, options, accumulator
-        self._elements = [
-            replace(e, array=array(e.array, operands.context)) if e.through else e for e in operands.elements
-        ]
+    def __init__(self, call: SegmentCall, operands: SegmentOperands, mode: str, accumulator: int) -> None:
+        self._call, self._operands, self._mode, self.accumulator = call, operands, mode, accumulator
+        self._copies: dict[Context, list[Element]] = {}
 
-    def tile(self, tile: Tile, offsets: NumpyArray, results: NumpyArray, calls: TileCalls) -> None:
-        """Submits one tile."""
+    def _elements(self, context: Context) -> list[Element]:
+        """The elements, those that are gathered from as copies on a device."""
+        if context not in self._copies:
+            each = self._operands.elements
+            self._copies[context] = [replace(e, array=array(e.array, context)) if e.through else e for e in each]
+        return self._copies[context]
+
+    def block(self, tile: Tile, offsets: NumpyArray, results: NumpyArray) -> Block:
+        """One tile."""
         begin, end = int(offsets[tile.first]), int(offsets[tile.end])
         own = offsets[tile.first : tile.end + 1] - offsets[tile.first]
-        cut = [e for e in self._elements if not e.through]
-        sources = [("offsets", own), *(("values", e.array[begin:end]) for e in cut)]
 
-        def call(arrays: Sequence[DeviceArray]) -> Sequence[DeviceArray]:
-            parts = iter(arrays[1:])
-            elements = [e if e.through else replace(e, array=next(parts)) for e in self._elements]
-            operands = replace(
-                self._operands, elements=elements, offsets=arrays[0], length=end - begin,
-                segments=tile.end - tile.first, on_device=True,
-            )  # fmt: skip
-            prepared = prepare_segments(self._call, operands, self._options)
-            return prepared.run() if isinstance(prepared, Prepared) else prepared
+        def submit(calls: TileCalls, context: Context) -> None:
+            whole = self._elements(context)
+            sources = [("offsets", own), *(("values", e.array[begin:end]) for e in whole if not e.through)]
 
-        calls.run(sources, [results[tile.first : tile.end]], call)
+            def call(arrays: Sequence[DeviceArray]) -> Sequence[DeviceArray]:
+                parts = iter(arrays[1:])
+                operands = replace(
+                    self._operands, context=context, offsets=arrays[0], length=end - begin,
+                    elements=[e if e.through else replace(e, array=next(parts)) for e in whole],
+                    segments=tile.end - tile.first, on_device=True,
+                )  # fmt: skip
+                prepared = prepare_segments(self._call, operands, Options(self._mode, context))
+                return prepared.run() if isinstance(prepared, Prepared) else prepared
+
+            calls.run(sources, [results[tile.first : tile.end]], call)
+
+        return Block(end - begin + tile.end - tile.first, submit)
 
     def long(self, tile: Tile, offsets: NumpyArray, results: NumpyArray) -> None:
         """Reduces one segment as a line, for each of its numbers apart."""
         begin, end = int(offsets[tile.first]), int(offsets[tile.end])
-        segment = LongSegment(self._call, self._operands, self._options)
+        segment = LongSegment(self._call, self._operands, Options(self._mode, self._operands.context))
         results[tile.first] = segment.reduced(begin, end)

@@ -15,4 +15,4 @@ FAMILIES: dict[str, Family] = {
 }  # fmt: skip
 
 BY_NAME: dict[str, Family] = {**FAMILIES, **planted.PLANTED}
-"""Those that are drawn, and those that have to be asked for."""
+"""The families that a run draws, and those that it runs only by name."""

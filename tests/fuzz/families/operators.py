@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from fuzz.case import Case, Shape
 from fuzz.families.segments import lengths
-from fuzz.inputs import dressed, on_host, results
+from fuzz.inputs import in_some_form, on_host, results
 from support.oracles import assert_same, values
 from support.random_segments import offsets_of, slices
 
@@ -48,43 +48,43 @@ NUMBERS: dict[str, tuple[Any, Combine]] = {
 }  # fmt: skip
 
 
-def _walk(case: Case, operator: Any, x: Any, prefixes: Callable[[Any], Any], told: str) -> None:
+def _walk(case: Case, operator: Any, x: Any, prefixes: Callable[[Any], Any], description: str) -> None:
     """Reduces, scans or partials of x, or segments of it. prefixes: identity, then every prefix of some values."""
     form = case.one(["reduce", "scan", "exclusive", "partials", "segments"])
     how = case.how(tiles=form in ("reduce", "scan"))
-    given = dressed(case, x)
-    case.note(f"{form} by {told}, mode={how['mode']!r}")
+    argument = in_some_form(case, x)
+    case.note(f"{form} by {description}, mode={how['mode']!r}")
     if form == "segments":
         offsets = offsets_of(lengths(case, len(x)))
         offsets = np.append(offsets, len(x))
-        (got,) = results(case, lambda **k: cm.segmented_reduce(given, offsets, operator, **k), [given], how)
-        return assert_same(got, np.array([prefixes(x[part])[-1] for part in slices(offsets)], x.dtype))
+        (result,) = results(case, lambda **k: cm.segmented_reduce(argument, offsets, operator, **k), [argument], how)
+        return assert_same(result, np.array([prefixes(x[part])[-1] for part in slices(offsets)], x.dtype))
     every = prefixes(x)
     if form == "partials":
-        kept = cm.Partials(operator)(given, **how)
-        return assert_same(on_host(kept.prefix(mode=how["mode"])), every)
+        sums = cm.Partials(operator)(argument, **how)
+        return assert_same(on_host(sums.prefix(mode=how["mode"])), every)
     primitive: Any = cm.Reduce(operator) if form == "reduce" else cm.Scan(operator, exclusive=form == "exclusive")
-    (got,) = results(case, lambda **k: primitive(given, **k), [given], how)
-    return assert_same(got, every[-1] if form == "reduce" else every[:-1] if form == "exclusive" else every[1:])
+    (result,) = results(case, lambda **k: primitive(argument, **k), [argument], how)
+    return assert_same(result, every[-1] if form == "reduce" else every[:-1] if form == "exclusive" else every[1:])
 
 
 def records(case: Case) -> Shape:
     """Operators that do not commute, on records packed or aligned."""
     name = case.one(list(RECORDS))
     operator, loop, identity, dtype = RECORDS[name]
-    kept = np.dtype([(n, dtype[n]) for n in dtype.names], align=case.chance(0.5))
+    layout = np.dtype([(n, dtype[n]) for n in dtype.names], align=case.chance(0.5))
 
     def prefixes(x: Any) -> Any:
-        found = [identity]
+        values_so_far = [identity]
         for item in x.tolist():
-            found.append(loop(found[-1], item))
-        return np.array(found, kept)
+            values_so_far.append(loop(values_so_far[-1], item))
+        return np.array(values_so_far, layout)
 
     def run(case: Case) -> None:
-        x = values(case.rng, kept, case.length(1100))
+        x = values(case.rng, layout, case.length(1100))
         if name == "span":
             x["seen"] = case.rng.random(len(x)) < 0.2
-            x[~x["seen"]] = np.zeros((), kept)
+            x[~x["seen"]] = np.zeros((), layout)
         _walk(case, operator, x, prefixes, name)
 
     return run
@@ -97,11 +97,11 @@ def numbers(case: Case) -> Shape:
     dtype = case.one([d for d in case.home.dtypes("iu") if d.itemsize > 1])
 
     def prefixes(x: Any) -> Any:
-        found = [dtype.type(0)]
+        values_so_far = [dtype.type(0)]
         with np.errstate(over="ignore"):
             for item in x:
-                found.append(dtype.type(loop(found[-1], item)))
-        return np.array(found, dtype)
+                values_so_far.append(dtype.type(loop(values_so_far[-1], item)))
+        return np.array(values_so_far, dtype)
 
     def run(case: Case) -> None:
         x = values(case.rng, dtype, case.length(1100))
@@ -117,19 +117,19 @@ def structures(case: Case) -> Shape:
     fields = [("a", case.one(["i1", "i4", "u8"])), ("m", case.one(["i4", "i8"]), (2, 2)), ("v", "u2", (3,)), ("t", "?")]
     order = case.rng.permutation(len(fields))
     dtype = np.dtype([fields[int(k)] for k in order], align=case.chance(0.5))
-    mapped = cm.Map(lambda r, s: {"a": r["a"] + s["a"], "m": r["m"] @ s["m"] - r["m"], "v": r["v"] * s["v"][0], "t": r["t"] & s["t"]})
+    primitive = cm.Map(lambda r, s: {"a": r["a"] + s["a"], "m": r["m"] @ s["m"] - r["m"], "v": r["v"] * s["v"][0], "t": r["t"] & s["t"]})
 
     def run(case: Case) -> None:
         length = case.length(3000)
         r, s = values(case.rng, dtype, length), values(case.rng, dtype, length)
-        given = [dressed(case, r, "r"), dressed(case, s, "s")]
+        arguments = [in_some_form(case, r, "r"), in_some_form(case, s, "s")]
         how = case.how()
         case.note(f"cm.Map of records {dtype.descr}, mode={how['mode']!r}")
-        (got,) = results(case, lambda **k: mapped(*given, **k), given, how)
+        (result,) = results(case, lambda **k: primitive(*arguments, **k), arguments, how)
         with np.errstate(over="ignore"):
-            wanted = {"a": r["a"] + s["a"], "m": r["m"] @ s["m"] - r["m"], "v": r["v"] * s["v"][:, :1], "t": r["t"] & s["t"]}
-        for name, right in wanted.items():
-            assert_same(got[name], right, name)
+            expected = {"a": r["a"] + s["a"], "m": r["m"] @ s["m"] - r["m"], "v": r["v"] * s["v"][:, :1], "t": r["t"] & s["t"]}
+        for name, field in expected.items():
+            assert_same(result[name], field, name)
 
     return run
 

@@ -1,4 +1,4 @@
-"""Faults that a run must find: asked for by name, never drawn."""
+"""Faults that a run must find: run by name, never drawn."""
 
 from __future__ import annotations
 
@@ -9,21 +9,21 @@ import time
 import numpy as np
 from fuzz.case import Case, Shape
 from fuzz.expressions import expected
-from fuzz.inputs import dressed, results
+from fuzz.inputs import in_some_form, results
 
 import clmapreduce as cm
 
 
 def wrong(case: Case) -> Shape:
     """Every fourth result is off by a few units in the last place."""
-    right, off = cm.Map("x * 2.0"), cm.Map("x * 2.000001")
+    good, off = cm.Map("x * 2.0"), cm.Map("x * 2.000001")
 
     def run(case: Case) -> None:
         x = case.rng.uniform(1, 2, 100).astype("f4")
-        given = dressed(case, x)
-        mapped = off if case.chance(0.25) else right
-        (got,) = results(case, lambda **k: mapped(given, **k), [given], case.how())
-        expected(("times", ("x", 0), ("number", 2.0)), [x]).check(got)
+        argument = in_some_form(case, x)
+        primitive = off if case.chance(0.25) else good
+        (result,) = results(case, lambda **k: primitive(argument, **k), [argument], case.how())
+        expected(("times", ("x", 0), ("number", 2.0)), [x]).check(result)
 
     return run
 
@@ -49,9 +49,9 @@ def unwritten(case: Case) -> Shape:
 
     def run(case: Case) -> None:
         def call(out: np.ndarray | None = None, **how: object) -> np.ndarray:
-            made = np.zeros(9) if out is None else out
-            (made if isinstance(made, np.ndarray) else made.to_numpy())[:8] = 0
-            return made
+            array = np.zeros(9) if out is None else out
+            (array if isinstance(array, np.ndarray) else array.to_numpy())[:8] = 0
+            return array
 
         results(case, call, [], {})
 

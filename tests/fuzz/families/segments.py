@@ -7,9 +7,9 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sparse
 from fuzz.case import Case, Shape
-from fuzz.expressions import drawn_tree, expected, text_of, traced
+from fuzz.expressions import drawn_tree, expected, function_of, text_of
 from fuzz.families.lines import drawn_dtype, plain
-from fuzz.inputs import dressed, on_host, results
+from fuzz.inputs import in_some_form, on_host, results
 from fuzz.near import Near
 from fuzz.stretches import LONGEST, check_stretches
 from fuzz.whole import identity_of, numbers_for
@@ -26,16 +26,16 @@ def lengths(case: Case, most: int) -> np.ndarray[Any, Any]:
     """Of a few or many segments, `most` elements at most."""
     draw = case.rng.random()
     if draw < 0.15:
-        made = np.asarray(SHAPES[case.one(list(SHAPES))](case.rng), np.int64)
+        sizes = np.asarray(SHAPES[case.one(list(SHAPES))](case.rng), np.int64)
     elif draw < 0.8:
         parts = [np.full(case.one([1, 1, 2, 15, 63, 100]), case.one([0, 0, 1, 2, 3, 8, 16, 17, 33, 61, 64, 65])) for _ in range(case.below(8))]
         parts += [np.full(1, case.below(1500)) for _ in range(case.below(3))]
         case.rng.shuffle(parts)  # type: ignore[arg-type]
-        made = np.concatenate([np.zeros(0, np.int64), *parts]).astype(np.int64)
+        sizes = np.concatenate([np.zeros(0, np.int64), *parts]).astype(np.int64)
     else:
-        made = case.rng.integers(0, case.one([2, 8, 40]), case.below(300))
-    total = np.cumsum(made)
-    return made[: int(np.searchsorted(total, most, "right"))]
+        sizes = case.rng.integers(0, case.one([2, 8, 40]), case.below(300))
+    total = np.cumsum(sizes)
+    return sizes[: int(np.searchsorted(total, most, "right"))]
 
 
 def empty_of(name: str, dtype: np.dtype[Any]) -> Any:
@@ -47,10 +47,10 @@ def empty_of(name: str, dtype: np.dtype[Any]) -> Any:
     return identity_of(name, dtype)
 
 
-def check_near(name: str, terms: Near, offsets: Any, got: Any) -> None:
+def check_near(name: str, terms: Near, offsets: Any, result: Any) -> None:
     """Asserts sums or extrema of stretches of terms that may be off themselves; those of nothing give the identity."""
     full = offsets[1:] > offsets[:-1]
-    assert_same(got[~full], np.broadcast_to(identity_of(name, terms.dtype), got[~full].shape))
+    assert_same(result[~full], np.broadcast_to(identity_of(name, terms.dtype), result[~full].shape))
     if not full.any():
         return
     begins = offsets[:-1][full]
@@ -61,7 +61,7 @@ def check_near(name: str, terms: Near, offsets: Any, got: Any) -> None:
     else:
         value = getattr(np, name).reduceat(terms.value, begins, 0)
         far = np.maximum.reduceat(terms.far, begins, 0)
-    Near(value, far, terms.dtype).check(got[full])
+    Near(value, far, terms.dtype).check(result[full])
 
 
 def segments(case: Case) -> Shape:
@@ -71,43 +71,43 @@ def segments(case: Case) -> Shape:
     if dtype == np.float16 and name in ("var", "mean", "std", "sum"):
         dtype = np.dtype("f4")
     trailing = case.one([(), (), (), (), (3,), (2, 2)])
-    through, planned = case.chance(0.25), case.chance(0.3)
+    through, with_plan = case.chance(0.25), case.chance(0.3)
     kind = case.one(["i4", "i8", "i8", "u2", "i2"])
-    given_empty = case.chance(0.3) and dtype.kind in "iuf" and name in ("sum", "minimum", "maximum")
+    with_empty = case.chance(0.3) and dtype.kind in "iuf" and name in ("sum", "minimum", "maximum")
 
     def run(case: Case) -> None:
         most = 30_000 if case.chance(0.03) else 3000
         sizes = lengths(case, min(most, np.iinfo(kind).max) // (1 if not trailing else 4))
         offsets = offsets_of(sizes, kind)
         count = int(offsets[-1])
-        held = count if not through else max(int(sizes.max(initial=0)), case.below(2 * count + 2))
-        x = numbers_for(case, name, dtype, (held, *trailing), special=False)
+        elements = count if not through else max(int(sizes.max(initial=0)), case.below(2 * count + 2))
+        x = numbers_for(case, name, dtype, (elements, *trailing), special=False)
         more: dict[str, Any] = {}
         read = x
         if through:
-            sources = np.array([case.rng.integers(0, held - n + 1) for n in sizes], case.one(["i4", "i8"]))
-            more["sources"] = dressed(case, sources, "sources")
+            sources = np.array([case.rng.integers(0, elements - n + 1) for n in sizes], case.one(["i4", "i8"]))
+            more["sources"] = in_some_form(case, sources, "sources")
             read = x[np.concatenate([np.zeros(0, np.int64), *(np.arange(s, s + n) for s, n in zip(sources, sizes, strict=True))])]
         empty = empty_of(name, dtype)
         how = case.how()
         keywords: dict[str, Any] = {}
-        if given_empty:
+        if with_empty:
             keywords["empty"] = case.below(100)
             empty = (wide(dtype) if name == "sum" else dtype).type(keywords["empty"])
-        given, cuts = dressed(case, x, "values"), dressed(case, offsets, "offsets")
+        argument, cuts = in_some_form(case, x, "values"), in_some_form(case, offsets, "offsets")
         starts = not through and len(sizes) and case.chance(0.15)
         if starts:
-            cuts = dressed(case, offsets[:-1], "starts")
+            cuts = in_some_form(case, offsets[:-1], "starts")
             more["starts"] = True
-        case.note(f"cm.segmented_reduce(values, offsets, {name!r}, {keywords}, {sorted(more)}), plan: {planned}, mode={how['mode']!r}")
-        if planned:
-            plan = cm.SegmentPlan(cuts, held, **more, **how)
+        case.note(f"cm.segmented_reduce(values, offsets, {name!r}, {keywords}, {sorted(more)}), plan: {with_plan}, mode={how['mode']!r}")
+        if with_plan:
+            plan = cm.SegmentPlan(cuts, elements, **more, **how)
             del how["context"]
-            (got,) = results(case, lambda **k: plan.reduce(given, name, **keywords, **k), [given], how)
+            (result,) = results(case, lambda **k: plan.reduce(argument, name, **keywords, **k), [argument], how)
         else:
-            arrays = [given, cuts, *([more["sources"]] if through else [])]
-            (got,) = results(case, lambda **k: cm.segmented_reduce(given, cuts, name, **keywords, **more, **k), arrays, how)
-        check_stretches(name, read, offsets, got, empty, case.home.fp64)
+            arrays = [argument, cuts, *([more["sources"]] if through else [])]
+            (result,) = results(case, lambda **k: cm.segmented_reduce(argument, cuts, name, **keywords, **more, **k), arrays, how)
+        check_stretches(name, read, offsets, result, empty, case.home.fp64)
 
     return run
 
@@ -119,20 +119,20 @@ def mapped_segments(case: Case) -> Shape:
         dtype = np.dtype("f4")
     name = case.one(["sum", "minimum", "maximum"])
     tree = drawn_tree(case.rng, dtype.kind, count)
-    front = traced(tree, count)
+    front = function_of(tree, count)
 
     def run(case: Case) -> None:
         offsets = offsets_of(lengths(case, 3000))
         xs = [plain(case, dtype, int(offsets[-1])) for _ in range(count)]
-        given = tuple(dressed(case, x, f"x{k}") for k, x in enumerate(xs))
+        arguments = tuple(in_some_form(case, x, f"x{k}") for k, x in enumerate(xs))
         how = case.how()
         case.note(f"cm.segmented_reduce((x0, …), offsets, {name!r}, map={text_of(tree)!r}, mode={how['mode']!r})")
-        (got,) = results(case, lambda **k: cm.segmented_reduce(given, offsets, name, map=front, **k), given, how)
-        wanted = expected(tree, xs)
-        if isinstance(wanted, Near):
-            check_near(name, wanted, offsets, got)
+        (result,) = results(case, lambda **k: cm.segmented_reduce(arguments, offsets, name, map=front, **k), arguments, how)
+        reference = expected(tree, xs)
+        if isinstance(reference, Near):
+            check_near(name, reference, offsets, result)
         else:
-            check_stretches(name, wanted, offsets, got, identity_of(name, dtype), True)
+            check_stretches(name, reference, offsets, result, identity_of(name, dtype), True)
 
     return run
 
@@ -156,33 +156,33 @@ def keys(case: Case) -> Shape:
         offsets = np.append(begins, each.size)
         x = numbers_for(case, name, dtype, (each.size,), special=False)
         how = case.how()
-        given, values_ = dressed(case, each, "keys"), dressed(case, x, "values")
+        keys, values_ = in_some_form(case, each, "keys"), in_some_form(case, x, "values")
         case.note(f"cm.reduce_by_key(keys, values, {name!r}), {form}, mode={how['mode']!r}")
         if form == "lengths":
-            found, counts, starts = (on_host(v) for v in cm.run_lengths(given, **how))
-            assert_same(found, each[begins])
+            keys_of_runs, counts, starts = (on_host(v) for v in cm.run_lengths(keys, **how))
+            assert_same(keys_of_runs, each[begins])
             assert_same(counts, np.diff(offsets))
             assert_same(starts, begins)
             return
         if form == "plan":
-            plan = cm.KeyPlan(given, **how)
+            plan = cm.KeyPlan(keys, **how)
             del how["context"]
-            found, got = (on_host(v) for v in plan.reduce(values_, name, **how))
+            keys_of_runs, result = (on_host(v) for v in plan.reduce(values_, name, **how))
         elif form == "device":
-            found, got, runs = (on_host(v) for v in cm.reduce_by_key(given, values_, name, count="device", **how))
-            found, got = found[: int(runs)], got[: int(runs)]
+            keys_of_runs, result, runs = (on_host(v) for v in cm.reduce_by_key(keys, values_, name, count="device", **how))
+            keys_of_runs, result = keys_of_runs[: int(runs)], result[: int(runs)]
         else:
             key = "last" if form == "last" else "first"
-            found, got = results(case, lambda **k: cm.reduce_by_key(given, values_, name, key=key, **k), [given, values_], how)
-        assert_same(found, each[begins])
-        check_stretches(name, x, offsets, got, None, case.home.fp64)
+            keys_of_runs, result = results(case, lambda **k: cm.reduce_by_key(keys, values_, name, key=key, **k), [keys, values_], how)
+        assert_same(keys_of_runs, each[begins])
+        check_stretches(name, x, offsets, result, None, case.home.fp64)
 
     return run
 
 
 def _semiring(name: str, multiply: str, a: Any, b: Any) -> Any:
-    made = {"product": np.multiply, "sum": np.add, "minimum": np.minimum, "maximum": np.maximum, "first": lambda a, b: a, "second": lambda a, b: b}
-    return made[multiply](a, b)
+    ufuncs = {"product": np.multiply, "sum": np.add, "minimum": np.minimum, "maximum": np.maximum, "first": lambda a, b: a, "second": lambda a, b: b}
+    return ufuncs[multiply](a, b)
 
 
 def spmv(case: Case) -> Shape:
@@ -195,7 +195,7 @@ def spmv(case: Case) -> Shape:
         multiply = "second"
     if form in ("bsr",):
         multiply, add = "product", "sum"
-    trailing, planned = case.one([(), (), (1,), (3,), (16,)]), case.chance(0.4)
+    trailing, with_plan = case.one([(), (), (1,), (3,), (16,)]), case.chance(0.4)
 
     def run(case: Case) -> None:
         sizes = lengths(case, 5000 if case.chance(0.05) else 800)
@@ -204,48 +204,48 @@ def spmv(case: Case) -> Shape:
         indices = case.rng.integers(0, columns, size).astype(indptr.dtype)
         data = plain(case, dtype, size) if dtype.kind == "f" else values(case.rng, dtype, size)
         x = plain(case, dtype, (columns, *trailing)) if dtype.kind == "f" else values(case.rng, dtype, (columns, *trailing))
-        matrix: Any = (dressed(case, indptr, "indptr"), dressed(case, indices, "indices"), None if form == "none" else dressed(case, data, "data"))
+        matrix: Any = (in_some_form(case, indptr, "indptr"), in_some_form(case, indices, "indices"), None if form == "none" else in_some_form(case, data, "data"))
         if form in ("csr", "csc", "coo", "bsr"):
             if rows == 0:
                 return
-            held = sparse.csr_array((data, indices.astype("i4"), indptr.astype("i4")), shape=(rows, columns))
+            csr = sparse.csr_array((data, indices.astype("i4"), indptr.astype("i4")), shape=(rows, columns))
             if form != "csr":
-                matrix = getattr(held.tocoo(), f"to{form}")() if form != "coo" else held.tocoo()
-                held = sparse.csr_array(matrix) if form in ("bsr",) else held
+                matrix = getattr(csr.tocoo(), f"to{form}")() if form != "coo" else csr.tocoo()
+                csr = sparse.csr_array(matrix) if form in ("bsr",) else csr
                 if form == "csc":  # duplicates were added up
-                    held = sparse.csr_array(matrix)
-                    indptr, indices, data = held.indptr, held.indices, held.data
+                    csr = sparse.csr_array(matrix)
+                    indptr, indices, data = csr.indptr, csr.indices, csr.data
                 elif form in ("bsr",):
-                    indptr, indices, data = held.indptr, held.indices, held.data
+                    indptr, indices, data = csr.indptr, csr.indices, csr.data
                 sizes = np.diff(indptr)
             else:
-                matrix = held
-        given, how = dressed(case, x, "x"), case.how()
-        case.note(f"cm.spmv({form} {rows}x{columns}, x, multiply={multiply!r}, add={add!r}), plan: {planned}, mode={how['mode']!r}")
+                matrix = csr
+        argument, how = in_some_form(case, x, "x"), case.how()
+        case.note(f"cm.spmv({form} {rows}x{columns}, x, multiply={multiply!r}, add={add!r}), plan: {with_plan}, mode={how['mode']!r}")
         keywords: dict[str, Any] = {"add": add, "multiply": multiply}
-        if planned:
+        if with_plan:
             plan = cm.SpmvPlan(matrix, **how)
             del how["context"]
-            (got,) = results(case, lambda **k: plan.apply(given, **keywords, **k), [given], how)
+            (result,) = results(case, lambda **k: plan.apply(argument, **keywords, **k), [argument], how)
         else:
-            arrays = [given, *(m for m in matrix if m is not None)] if isinstance(matrix, tuple) else [given]
-            (got,) = results(case, lambda **k: cm.spmv(matrix, given, **keywords, **k), arrays, how)
-        assert got.shape == (rows, *trailing), (got.shape, rows)
+            arrays = [argument, *(m for m in matrix if m is not None)] if isinstance(matrix, tuple) else [argument]
+            (result,) = results(case, lambda **k: cm.spmv(matrix, argument, **keywords, **k), arrays, how)
+        assert result.shape == (rows, *trailing), (result.shape, rows)
         with np.errstate(all="ignore"):
-            met = x[indices]
+            operands = x[indices]
             entries = data.reshape(-1, *(1 for _ in trailing)) if data is not None else None
             kind = np.longdouble if dtype.kind == "f" else dtype
-            terms = _semiring(add, multiply, entries.astype(kind) if dtype.kind == "f" else entries, met.astype(kind) if dtype.kind == "f" else met)
-        terms = np.broadcast_to(terms, met.shape)
+            terms = _semiring(add, multiply, entries.astype(kind) if dtype.kind == "f" else entries, operands.astype(kind) if dtype.kind == "f" else operands)
+        terms = np.broadcast_to(terms, operands.shape)
         if dtype.kind == "f":
             if multiply in ("product", "sum"):
-                size_ = np.abs(terms) if multiply == "product" else np.abs(entries) + np.abs(met)
+                size_ = np.abs(terms) if multiply == "product" else np.abs(entries) + np.abs(operands)
                 each = Near(terms, 2 * unit(dtype) * np.asarray(size_, float) + float(np.finfo(dtype).tiny), dtype)
             else:
                 each = Near(terms, np.zeros(terms.shape), dtype)
-            check_near(add, each, np.append(0, np.cumsum(sizes)), got)
+            check_near(add, each, np.append(0, np.cumsum(sizes)), result)
         else:
-            check_stretches(add, terms, np.append(0, np.cumsum(sizes)), got, identity_of(add, dtype), True)
+            check_stretches(add, terms, np.append(0, np.cumsum(sizes)), result, identity_of(add, dtype), True)
 
     return run
 

@@ -1,4 +1,4 @@
-"""What invalid cases are made from: a right call, argument by argument."""
+"""The source of invalid cases: a right call, argument by argument."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from typing import Any
 
 @dataclass(frozen=True)
 class Call:
-    """make: the call, by keywords. good: right arguments. wanted: what they give, an array or a tuple of such. same: what
-    NumPy makes of the same keywords, where it has a meaning for them.
+    """make: the call, by keywords. good: right arguments. expected: their result, an array or a tuple of arrays. same: NumPy's
+    result for the same keywords, where NumPy has one.
     """
 
     make: Callable[..., Any]
     good: dict[str, Any]
-    wanted: Any
+    expected: Any
     same: Callable[..., Any] | None = None

@@ -1,4 +1,4 @@
-"""Right calls, argument by argument, with what they give: what invalid cases are made from."""
+"""Right calls, argument by argument, with their results: the source of invalid cases."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ VECTOR = Y[:8]
 MATRIX = sparse.csr_array((DATA, INDICES, INDPTR), shape=(4, 8))
 
 
-def squared(x: Any, y: Any) -> Any:
+def squares(x: Any, y: Any) -> Any:
     return ((np.asarray(x, float)[:, None] - np.asarray(y, float)[None]) ** 2).sum(-1)
 
 
@@ -52,7 +52,7 @@ def _nearest(x: Any, y: Any, K: Any, axis: Any, **more: Any) -> Any:
     return ((cm.Vi(x) - cm.Vj(y)) ** 2).sum(-1).argKmin(K, axis=axis, **more)
 
 
-def _solved(x: Any, b: Any, alpha: Any, eps: Any) -> Any:
+def _solve(x: Any, b: Any, alpha: Any, eps: Any) -> Any:
     kernel = (-((cm.Vi(x) - cm.Vj(x)) ** 2).sum(-1)).exp()
     return kernel.solve(cm.Vi(b), alpha=alpha, eps=eps)
 
@@ -61,9 +61,9 @@ def _operator(x: Any, identity: Any, dtype: Any, commutative: Any, name: Any) ->
     return cm.Reduce(cm.Operator(lambda a, b: a + b, identity, dtype, commutative=commutative, name=name))(x)
 
 
-def _compiled(shapes: Any, dtypes: Any, x: Any, y: Any, mode: Any, length: Any) -> Any:
-    made = (cm.Map(lambda a, b: a * b) >> cm.Reduce("sum")).compile(shapes, dtypes, mode=mode, length=length)
-    return made(x, y)
+def _compile_and_call(shapes: Any, dtypes: Any, x: Any, y: Any, mode: Any, length: Any) -> Any:
+    call = (cm.Map(lambda a, b: a * b) >> cm.Reduce("sum")).compile(shapes, dtypes, mode=mode, length=length)
+    return call(x, y)
 
 
 def _functional(x: Any, y: Any, batch: Any, length: Any, accumulate: Any, **more: Any) -> Any:
@@ -95,8 +95,8 @@ def _vectors(formula: Any) -> Any:
 SUM = X.astype("f8").sum()
 SEGMENTS = np.array([X[a:b].astype("f8").sum() for a, b in pairwise(OFFSETS)])
 THROUGH = np.array([X[s : s + n].astype("f8").sum() for s, n in zip(SOURCES, np.diff(OFFSETS), strict=True)])
-GAUSS = np.exp(-squared(P, Q)) @ B.astype("f8")
-SOLVED = np.linalg.solve(np.exp(-squared(P, P)) + 0.5 * np.eye(20), B[:20].astype("f8"))
+GAUSS = np.exp(-squares(P, Q)) @ B.astype("f8")
+SOLUTION = np.linalg.solve(np.exp(-squares(P, P)) + 0.5 * np.eye(20), B[:20].astype("f8"))
 MEANS = np.stack([P[k == LABELS].astype("f8").mean(0) for k in range(5)])
 
 CALLS: dict[str, Call] = {
@@ -118,7 +118,7 @@ CALLS: dict[str, Call] = {
     ),
     "Operator": Call(_operator, {"x": X, "identity": 0.0, "dtype": None, "commutative": True, "name": "mine"}, SUM),
     "fuse": Call(_functional, {"x": X, "y": Y, "batch": None, "length": None, "accumulate": "auto", **COMMON}, X * Y - SUM),
-    "compile": Call(_compiled, {"shapes": [(150,), (150,)], "dtypes": "f4", "x": X, "y": Y, "mode": "auto", "length": None}, (X * Y).sum()),
+    "compile": Call(_compile_and_call, {"shapes": [(150,), (150,)], "dtypes": "f4", "x": X, "y": Y, "mode": "auto", "length": None}, (X * Y).sum()),
     "segmented_reduce": Call(
         lambda values, offsets, op, **k: cm.segmented_reduce(values, offsets, op, **k),
         {"values": X, "offsets": OFFSETS, "op": "sum", "sources": None, "init": None, "empty": None, "map": None, "accumulate": "auto", "starts": False, **COMMON},
@@ -149,20 +149,20 @@ CALLS: dict[str, Call] = {
         lambda d, x, center, dtype: cm.series.power_series(d, x, center, dtype=dtype), {"d": np.ones(25), "x": 1.5, "center": 0.5, "dtype": None}, np.e
     ),
     "LazyTensor": Call(_lazy, {"x": P, "y": Q, "b": B, "axis": 1, "backend": "auto", "ranges": None, **COMMON}, GAUSS),
-    "argKmin": Call(_nearest, {"x": P, "y": Q, "K": 3, "axis": 1}, np.argsort(squared(P, Q), 1, kind="stable")[:, :3]),
+    "argKmin": Call(_nearest, {"x": P, "y": Q, "K": 3, "axis": 1}, np.argsort(squares(P, Q), 1, kind="stable")[:, :3]),
     "Genred": Call(
         _genred,
         {"formula": "Exp(-SqDist(x, y)) * b", "aliases": ["x = Vi(3)", "y = Vj(3)", "b = Vj(2)"], "reduction_op": "Sum", "axis": 1, "x": P, "y": Q, "b": B, "ranges": None, **COMMON},
         GAUSS,
     ),
-    "vector strings": Call(_vectors, {"formula": "Exp(-SqDist(x, y)) * x + Grad(SqNorm2(x), x, Elem(x, 0))"}, (np.exp(-squared(P, Q))[..., None] * P[:, None] + 2 * P[:, None] * P[:, None, :1]).sum(1)),
-    "solve": Call(_solved, {"x": P, "b": B[:20], "alpha": 0.5, "eps": 1e-6}, SOLVED),
+    "vector strings": Call(_vectors, {"formula": "Exp(-SqDist(x, y)) * x + Grad(SqNorm2(x), x, Elem(x, 0))"}, (np.exp(-squares(P, Q))[..., None] * P[:, None] + 2 * P[:, None] * P[:, None, :1]).sum(1)),
+    "solve": Call(_solve, {"x": P, "b": B[:20], "alpha": 0.5, "eps": 1e-6}, SOLUTION),
     "Ranges": Call(
         lambda ranges: cm.Ranges(ranges).pairs, {"ranges": (ENDS, np.arange(1, 6), COLUMN_ENDS, COLUMN_ENDS, np.arange(1, 6), ENDS)}, 120
     ),
     "Ranges.from_matrix": Call(lambda i, j, keep: cm.Ranges.from_matrix(i, j, keep).pairs, {"i": ENDS, "j": COLUMN_ENDS, "keep": KEEP}, 120),
     "Ranges.from_clusters": Call(lambda i, j, keep: cm.Ranges.from_clusters(i, j, keep).pairs, {"i": LABELS, "j": None, "keep": KEEP}, 80),
-    "Ranges.from_mask": Call(lambda mask: cm.Ranges.from_mask(mask).pairs, {"mask": squared(P, Q) < 0.3}, (squared(P, Q) < 0.3).sum()),
+    "Ranges.from_mask": Call(lambda mask: cm.Ranges.from_mask(mask).pairs, {"mask": squares(P, Q) < 0.3}, (squares(P, Q) < 0.3).sum()),
     "Ranges.band": Call(lambda M, N, width, block: cm.Ranges.band(M, N, width, block=block).pairs, {"M": 20, "N": 30, "width": 0, "block": 1}, 20),
     "Ranges.radius": Call(
         lambda x, y, distance, i, j, between: cm.Ranges.radius(x, y, distance, i, j, between=between).pairs,

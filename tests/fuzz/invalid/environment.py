@@ -24,7 +24,7 @@ VARIABLES = (
 """Not POCL_MAX_PTHREAD_COUNT: PoCL 3.0 crashes by itself where it cannot start so many threads."""
 
 
-def started(variable: Any, value: Any) -> float:
+def sum_with(variable: Any, value: Any) -> float:
     """The sum of ten ones in a process with this variable. Raises the library's error where that is how it ends, else
     RuntimeError with the last lines that it wrote.
     """
@@ -33,25 +33,25 @@ def started(variable: Any, value: Any) -> float:
         with tempfile.TemporaryDirectory() as folder:
             inside = Path(folder, "one", "two")  # relative folders, "../.." too, stay in here
             inside.mkdir(parents=True)
-            done = subprocess.run(
+            process = subprocess.run(
                 [sys.executable, "-c", PROGRAM], cwd=inside, env=environment, capture_output=True, text=True,
                 timeout=SECONDS, check=False,
             )  # fmt: skip
     except (ValueError, OSError) as error:  # no environment can hold it
         raise cm.ClMapReduceError(f"no such environment: {error}") from None
-    if done.returncode == 0:
-        return float(done.stdout.split()[-1])
-    last = done.stderr.strip().splitlines()[-1:] or [""]
-    if re.match(r"(clmapreduce|hostsched)\.errors\.", last[0]) or "\nclmapreduce.errors." in done.stderr:
+    if process.returncode == 0:
+        return float(process.stdout.split()[-1])
+    last = process.stderr.strip().splitlines()[-1:] or [""]
+    if re.match(r"(clmapreduce|hostsched)\.errors\.", last[0]) or "\nclmapreduce.errors." in process.stderr:
         raise cm.ClMapReduceError(last[0])
-    place = re.findall(r'File "[^"]*/((?:clmapreduce|hostsched|cl_templates)/[^"]*)", line (\d+)', done.stderr)
-    raise RuntimeError(f"{variable}: the process ended with code {done.returncode} at {place[-1:]}: {last[0][:300]}")
+    place = re.findall(r'File "[^"]*/((?:clmapreduce|hostsched|cl_templates)/[^"]*)", line (\d+)', process.stderr)
+    raise RuntimeError(f"{variable}: the process ended with code {process.returncode} at {place[-1:]}: {last[0][:300]}")
 
 
-ENVIRONMENT = {"environment": Call(started, {"variable": "CLMR_DEVICE", "value": ""}, 10.0)}
+ENVIRONMENT = {"environment": Call(sum_with, {"variable": "CLMR_DEVICE", "value": ""}, 10.0)}
 
 
-def drawn(rng: Any, hostile: Any) -> dict[str, Any]:
+def random_environment(rng: Any, hostile: Any) -> dict[str, Any]:
     """A variable, and a value for it."""
     odd = ["", "0", "-1", "nonsense", "1e999", "999999999999GB", "nan", "/proc", "/dev/null", "/dev/full", "/proc/self/mem", "\n", "%s%n", "é", "a" * 10_000, "../..", "~", "0x10", "1,2", ":::", "gpu", "5:7"]
     value = odd[int(rng.integers(len(odd)))] if rng.random() < 0.7 else str(hostile(rng))

@@ -1,4 +1,4 @@
-"""Values that no argument should be, and right values with something wrong in them."""
+"""Values that no argument should be, and right values with one wrong part."""
 
 from __future__ import annotations
 
@@ -8,16 +8,16 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-from fuzz.invalid.strings import hostile_string, mutated
+from fuzz.invalid.strings import hostile_string, mutate
 
 import clmapreduce as cm
 
 WIDE = 1 << 48
-"""More elements than a process can address, so that nobody gets to fill them."""
+"""More elements than a process can address, so that no call can fill them."""
 
 
 class Liar:
-    """Says of itself what is not so."""
+    """An object with wrong attributes of an array."""
 
     shape = (-1, "x")
     dtype = "f4"
@@ -50,11 +50,11 @@ VALUES: list[Callable[[np.random.Generator], Any]] = [
 
 
 def hostile(rng: np.random.Generator, good: Any) -> Any:
-    """Something else than `good`: made of it more often than not."""
+    """Another value than `good`, in most cases a changed copy of it."""
     if rng.random() < 0.4:
         return VALUES[int(rng.integers(len(VALUES)))](rng)
     if isinstance(good, str):
-        return mutated(rng, good)
+        return mutate(rng, good)
     if isinstance(good, (tuple, list)) and len(good):
         return _sequence(rng, good)
     if isinstance(good, np.ndarray):
@@ -66,30 +66,30 @@ def hostile(rng: np.random.Generator, good: Any) -> Any:
 
 
 def _sequence(rng: np.random.Generator, good: Any) -> Any:
-    made, k = list(good), int(rng.integers(len(good)))
+    items, k = list(good), int(rng.integers(len(good)))
     match int(rng.integers(5)):
         case 0:
-            made.pop(k)
+            items.pop(k)
         case 1:
-            made.insert(k, made[k])
+            items.insert(k, items[k])
         case 2:
-            return made if isinstance(good, tuple) else tuple(made)
+            return items if isinstance(good, tuple) else tuple(items)
         case 3:
-            rng.shuffle(made)  # type: ignore[arg-type]
+            rng.shuffle(items)  # type: ignore[arg-type]
         case _:
-            made[k] = hostile(rng, made[k])
-    return type(good)(made)
+            items[k] = hostile(rng, items[k])
+    return type(good)(items)
 
 
-def _spoiled(rng: np.random.Generator, a: Any, odd: Any) -> Any:
-    made = a.copy()
-    if made.size:
+def _with_entry(rng: np.random.Generator, a: Any, odd: Any) -> Any:
+    array = a.copy()
+    if array.size:
         with np.errstate(all="ignore"):
             try:
-                made.reshape(-1)[int(rng.integers(made.size))] = odd
+                array.reshape(-1)[int(rng.integers(array.size))] = odd
             except (ValueError, OverflowError, TypeError):
-                made = made.astype(object)
-    return made
+                array = array.astype(object)
+    return array
 
 
 def _cast(a: Any, dtype: Any) -> Any:
@@ -106,8 +106,8 @@ _ARRAYS: list[Callable[[np.random.Generator, Any], Any]] = [
     lambda rng, a: a.T, lambda rng, a: a[None], lambda rng, a: a[..., None], lambda rng, a: a[:-1], lambda rng, a: a[:0],
     lambda rng, a: np.concatenate([a, a]), lambda rng, a: a.reshape(-1), lambda rng, a: a.reshape(-1)[0] if a.size else a,
     lambda rng, a: a.tolist(), lambda rng, a: tuple(a.tolist()), lambda rng, a: np.ma.masked_array(a, rng.random(a.shape) < 0.5),
-    lambda rng, a: np.ma.masked_array(a, np.ones(a.shape, bool)), lambda rng, a: _spoiled(rng, a, np.nan), lambda rng, a: _spoiled(rng, a, -1),
-    lambda rng, a: _spoiled(rng, a, 2**40), lambda rng, a: _spoiled(rng, a, np.inf), lambda rng, a: -a if a.dtype.kind in "iuf" else a,
+    lambda rng, a: np.ma.masked_array(a, np.ones(a.shape, bool)), lambda rng, a: _with_entry(rng, a, np.nan), lambda rng, a: _with_entry(rng, a, -1),
+    lambda rng, a: _with_entry(rng, a, 2**40), lambda rng, a: _with_entry(rng, a, np.inf), lambda rng, a: -a if a.dtype.kind in "iuf" else a,
     lambda rng, a: np.broadcast_to(a.reshape(-1)[:1], (WIDE,)) if a.size else a, lambda rng, a: cm.array(a) if a.dtype.kind in "biuf" else a,
     lambda rng, a: np.asmatrix(a) if a.ndim < 3 else a, lambda rng, a: memoryview(np.ascontiguousarray(a)), lambda rng, a: a.tobytes(),
     lambda rng, a: np.ascontiguousarray(a)[::-1], lambda rng, a: a.astype(object), lambda rng, a: str(a), lambda rng, a: iter(a) if a.ndim else a,

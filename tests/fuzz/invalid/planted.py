@@ -1,4 +1,4 @@
-"""Calls with faults that a run must find: asked for by name, never drawn."""
+"""Calls with faults that a run must find: run by name, never drawn."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from fuzz.invalid.call import Call
 
 import clmapreduce as cm
 
-_SEEN: list[int] = []
+_CALLS: list[int] = []
 
 
 def _bare(x: Any) -> Any:
@@ -18,16 +18,16 @@ def _bare(x: Any) -> Any:
 
 
 def _silent(x: Any) -> Any:
-    """Anything is taken for 2."""
+    """Treats every wrong argument as 2."""
     return np.float64(2 if not isinstance(x, float) else x)
 
 
 def _spoilt(x: Any) -> Any:
-    """What is refused spoils every call behind it."""
+    """A call that raises an error makes every later call wrong."""
     if not isinstance(x, float) or x != 0:
-        _SEEN.append(1)
+        _CALLS.append(1)
         raise cm.ShapeError("refused")
-    return len(_SEEN)
+    return len(_CALLS)
 
 
 PLANTED = {

@@ -21,7 +21,7 @@ def hostile_string(rng: np.random.Generator) -> str:
     return "".join(str(PIECES[int(rng.integers(len(PIECES)))]) for _ in range(int(rng.choice([1, 1, 2, 4]))))
 
 
-def mutated(rng: np.random.Generator, text: str) -> str:
+def mutate(rng: np.random.Generator, text: str) -> str:
     """The text with a few places changed."""
     for _ in range(int(rng.choice([1, 1, 2, 5]))):
         at = int(rng.integers(len(text) + 1))

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from support.operator_oracle import reduced
+from support.operator_oracle import reduce_numbers
 
 import clmapreduce as cm
 from clmapreduce.errors import DTypeError, FormulaError, ModeError
@@ -19,7 +19,7 @@ def bind(reduction: Any, value: Any = F4, width: int = 1, weights: int = 0, **op
     return pair_reduction(reduction).bind(np.dtype(value), width, weights, INT32, PairOptions(**options))
 
 
-def test_names_are_known_or_told() -> None:
+def test_unknown_names_are_refused() -> None:
     assert pair_reduction("Sum") is PAIR_REDUCTIONS["Sum"]
     assert all(name == reduction.name for name, reduction in PAIR_REDUCTIONS.items())
     with pytest.raises(ModeError, match=r"reduction 'Median' is unknown; use one of Sum, .*, or a cm.Operator"):
@@ -34,7 +34,7 @@ def test_only_real_numbers_are_reduced(name: str, value: Any) -> None:
 
 
 @pytest.mark.parametrize("name", PAIR_REDUCTIONS)
-def test_weights_are_given_where_they_are_used(name: str) -> None:
+def test_weights_are_required_where_they_are_used(name: str) -> None:
     if PAIR_REDUCTIONS[name].weighted:
         with pytest.raises(FormulaError, match=f"^{name} needs a weight formula"):
             bind(name)
@@ -66,18 +66,18 @@ def test_options_are_checked() -> None:
 def test_an_operator_of_the_users_reduces_each_number(rng: Any) -> None:
     largest = cm.Operator(lambda a, b: cm.where(a > b, a, b), -np.inf, name="largest")
     numbers = rng.normal(size=(3, 4, 60)).astype("f4")
-    (given,) = reduced(bind(largest, width=3), numbers, rng, splits=4)
-    np.testing.assert_array_equal(given, np.max(numbers, -1).T)
+    (result,) = reduce_numbers(bind(largest, width=3), numbers, rng, splits=4)
+    np.testing.assert_array_equal(result, np.max(numbers, -1).T)
 
 
 def test_an_operator_that_does_not_commute_keeps_the_order_of_columns(rng: Any) -> None:
     last = cm.Operator(lambda a, b: cm.where(b == 0, a, b), 0, commutative=False, name="last")
-    bound = bind(last, width=2)
-    assert not bound.commutative
+    operator = bind(last, width=2)
+    assert not operator.commutative
     numbers = rng.integers(0, 3, (2, 5, 40)).astype("f4")
-    (given,) = reduced(bound, numbers, rng, splits=6, tile=8)
+    (result,) = reduce_numbers(operator, numbers, rng, splits=6, tile=8)
     for i, d in np.ndindex(5, 2):
-        assert given[i, d] == ([0, *[x for x in numbers[d, i] if x]][-1])
+        assert result[i, d] == ([0, *[x for x in numbers[d, i] if x]][-1])
 
 
 def test_an_operator_refuses_what_it_cannot_take() -> None:

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from support.line_chains import LAST, LENGTH, LOW, ONE, POWERS, SCAN, SUM, TOP, label_of, links, stored
+from support.line_chains import LAST, LENGTH, LOW, ONE, POWERS, SCAN, SUM, TOP, label_of, links, names_between
 from support.plans import INTEL, MATRIX, PAIR, SEQUENTIAL, chain_of
 
 import clmapreduce as cm
@@ -29,7 +29,7 @@ def test_reduces_of_one_line_share_a_link() -> None:
 
 
 def test_a_reduce_comes_as_early_as_it_can() -> None:
-    """The minimum is asked for after the scan, but waits for nothing."""
+    """The minimum is written after the scan, but waits for nothing."""
     assert links(lambda x: (SCAN(x / TOP(x)), LOW(x)), "f4") == ["Reduce:extremum, Reduce:extremum", "Scan:sum"]
 
 
@@ -43,13 +43,13 @@ def test_two_that_keep_an_order_go_one_by_one() -> None:
 
 
 def test_an_iteration_is_a_link_per_round_and_a_map() -> None:
-    def iterated(x: Any) -> Any:
+    def iterate(x: Any) -> Any:
         for _ in range(5):
             x = x / TOP(x)
         return x
 
-    assert links(iterated, "f4") == ["Reduce:extremum"] * 5 + ["map"]
-    assert stored(iterated, "f4") == [f"scalar{k}" for k in range(5)], "no vector is ever stored"
+    assert links(iterate, "f4") == ["Reduce:extremum"] * 5 + ["map"]
+    assert names_between(iterate, "f4") == [f"scalar{k}" for k in range(5)], "no vector is ever stored"
 
 
 def test_a_projection_is_a_reduce_and_a_map() -> None:
@@ -76,7 +76,7 @@ def test_a_constant_of_a_reduced_value_is_no_link() -> None:
 # ------------------------------------------------------------------------------------------------------------- unfolds
 def test_an_unfold_that_is_reduced_is_reduced_where_it_is_made() -> None:
     assert links(lambda s: SUM(POWERS(s, 9) * 2), ONE) == ["Reduce:sum of powers"]
-    assert stored(lambda s: SUM(POWERS(s, 9) * 2), ONE) == []
+    assert names_between(lambda s: SUM(POWERS(s, 9) * 2), ONE) == []
 
 
 def test_several_reduces_of_one_unfold_share_its_walk() -> None:
@@ -88,12 +88,12 @@ def test_an_unfold_that_is_an_output_too_is_made_again_not_stored_between() -> N
         return SUM(POWERS(s, 9)), POWERS(s, 9)
 
     assert links(function, ONE) == ["Reduce:sum of powers", "Unfold:product"]
-    assert stored(function, ONE) == []
+    assert names_between(function, ONE) == []
 
 
 def test_a_reduce_that_keeps_an_order_meets_stored_powers() -> None:
     assert links(lambda s: LAST(POWERS(s, 9)), ONE) == ["Unfold:product", "Reduce:user"]
-    assert stored(lambda s: LAST(POWERS(s, 9)), ONE) == ["vector0"]
+    assert names_between(lambda s: LAST(POWERS(s, 9)), ONE) == ["vector0"]
 
 
 def test_an_unfold_of_a_reduced_value_waits_for_it() -> None:
@@ -105,13 +105,13 @@ def test_a_reduce_of_two_unfolds_needs_one_of_them_stored() -> None:
         return SUM(POWERS(s, 9) * POWERS(t))
 
     assert links(function, ONE, ONE) == ["Unfold:product", "Reduce:sum of powers"]
-    assert stored(function, ONE, ONE) == ["vector0"]
+    assert names_between(function, ONE, ONE) == ["vector0"]
 
 
 # --------------------------------------------------------------------------------------------------- what is in memory
 def test_a_scan_that_ends_the_pipeline_carries_the_outputs() -> None:
     assert links(lambda x: (SCAN(x) * 2, x + 1), "f4") == ["Scan:sum"]
-    assert stored(lambda x: SCAN(x) * 2, "f4") == []
+    assert names_between(lambda x: SCAN(x) * 2, "f4") == []
     chain = chain_of(lambda x: (SCAN(x) * 2, x + 1), "f4")
     layout = chain.links[0].layout
     assert layout is not None and layout.tail is not None
@@ -125,7 +125,7 @@ def test_a_scan_that_is_the_output_needs_no_tail() -> None:
 
 def test_a_scan_is_stored_for_a_later_link() -> None:
     assert links(lambda x: TOP(SCAN(x)), "f4") == ["Scan:sum", "Reduce:extremum"]
-    assert stored(lambda x: TOP(SCAN(x)), "f4") == ["vector0"]
+    assert names_between(lambda x: TOP(SCAN(x)), "f4") == ["vector0"]
 
 
 def test_a_stored_scan_is_read_by_all_that_need_it() -> None:
@@ -134,19 +134,19 @@ def test_a_stored_scan_is_read_by_all_that_need_it() -> None:
         return total / TOP(total), LAST(total)
 
     assert links(function, "f4") == ["Scan:sum", "Reduce:extremum", "Reduce:user", "map"]
-    assert [name[:-1] for name in sorted(stored(function, "f4"))] == ["scalar", "vector"]
+    assert [name[:-1] for name in sorted(names_between(function, "f4"))] == ["scalar", "vector"]
 
 
 def test_the_last_of_two_scans_is_not_stored() -> None:
-    assert stored(lambda x: (cm.Scan("maximum")(x), SCAN(x)), "f4") == ["vector0"]
+    assert names_between(lambda x: (cm.Scan("maximum")(x), SCAN(x)), "f4") == ["vector0"]
     assert links(lambda x: (cm.Scan("maximum")(x), SCAN(x)), "f4") == ["Scan:extremum", "Scan:sum"]
 
 
 def test_one_value_is_computed_once_behind_the_reduce_that_completes_it() -> None:
-    """dot / square is one number, stored as such: nobody divides per index."""
+    """dot / square is stored as one number: no index divides again."""
     chain = chain_of(lambda b, c: c * (SUM(b * c) / SUM(c * c)), "f4", "f4")
     first, second = chain.links
-    assert [kept.variable.dtype for kept in chain.stored.values()] == [np.dtype("f4")]
+    assert [value.variable.dtype for value in chain.stored.values()] == [np.dtype("f4")]
     assert first.layout is not None and first.layout.tail is not None and second.layout is not None
     assert any(node.dtype for node in first.layout.tail.formula.nodes)
     names = [getattr(node, "function", None) and node.function.name for node in second.layout.formula.nodes]  # type: ignore[attr-defined]
@@ -163,8 +163,8 @@ def test_a_value_made_of_two_links_is_stored_by_the_later_one() -> None:
 
 def test_records_between_links_keep_their_layout() -> None:
     chain = chain_of(lambda r: SUM(cm.Scan(MATRIX)(r)["a"]), PAIR)
-    (kept,) = chain.stored.values()
-    assert kept.variable.dtype == PAIR
+    (value,) = chain.stored.values()
+    assert value.variable.dtype == PAIR
     plan = chain.plan(Line(1000), SEQUENTIAL, INTEL, True)
     assert plan.scratch["vector0"] == 1000 * PAIR.itemsize
 
@@ -177,9 +177,9 @@ def test_an_output_that_is_a_reduce_itself_has_no_tail(function: Any, code: Any)
 
 # --------------------------------------------------------------------------------------------------- how long it takes
 def test_hundreds_of_links_are_found_in_no_time() -> None:
-    def iterated(x: Any) -> Any:
+    def iterate(x: Any) -> Any:
         for _ in range(150):
             x = x / TOP(x)
         return x
 
-    assert len(chain_of(iterated, "f4").links) == 151
+    assert len(chain_of(iterate, "f4").links) == 151

@@ -127,7 +127,7 @@ def test_indices_are_as_wide_as_the_line_also_behind_constants() -> None:
         assert plan.stages[-1].spec.context()["narrow"] is narrow
 
 
-def test_links_alike_in_kind_are_told_apart() -> None:
+def test_links_of_one_kind_stay_distinct() -> None:
     plan = plan_of(lambda x: x / TOP(x - TOP(x)), "f4")
     reduces = [stage.spec for stage in plan.stages if stage.spec.kernel == "cmr_reduce"]
     assert len(reduces) == len(set(reduces)) == 2

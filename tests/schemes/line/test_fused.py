@@ -73,12 +73,12 @@ def box_of(scope: Scope, mode: ComputeMode, facts: Facts) -> LaunchBox:
     return launch_box("fused_rows" if scope is ITEM else "fused_group", mode, facts)
 
 
-def plan_of(fused: Fused, rows: int, length: int, scope: Scope, mode: ComputeMode, facts: Facts = INTEL) -> Plan:
-    return plan_fused(fused, Lines(rows, length), scope, mode, facts, box_of(scope, mode, facts), "a test")
+def plan_of(fused_kernel: Fused, rows: int, length: int, scope: Scope, mode: ComputeMode, facts: Facts = INTEL) -> Plan:
+    return plan_fused(fused_kernel, Lines(rows, length), scope, mode, facts, box_of(scope, mode, facts), "a test")
 
 
-def stage_of(fused: Fused, rows: int, length: int, scope: Scope, mode: ComputeMode, facts: Facts = INTEL) -> Stage:
-    (stage,) = plan_of(fused, rows, length, scope, mode, facts).stages
+def stage_of(fused_kernel: Fused, rows: int, length: int, scope: Scope, mode: ComputeMode, facts: Facts = INTEL) -> Stage:
+    (stage,) = plan_of(fused_kernel, rows, length, scope, mode, facts).stages
     return stage
 
 
@@ -93,11 +93,11 @@ def numbers(stage: Stage) -> Mapping[str, Any]:
 def test_one_launch_without_scratch(
     function: Callable[..., Any], inputs: tuple[Any, ...], scope: Scope, mode: ComputeMode
 ) -> None:
-    fused = fused_of(function, *inputs)
-    plan = plan_of(fused, 1, 1000, scope, mode)
+    fused_kernel = fused_of(function, *inputs)
+    plan = plan_of(fused_kernel, 1, 1000, scope, mode)
     (stage,) = plan.stages
     assert not plan.scratch and plan.scope is scope and plan.mode is mode
-    assert stage.writes == tuple(f"out{k}" for k in range(len(fused.outputs)))
+    assert stage.writes == tuple(f"out{k}" for k in range(len(fused_kernel.outputs)))
     assert stage.arguments[: -len(sizes(stage))] == (*stage.reads, *stage.writes)
     assert stage.groups == 1
 
@@ -109,17 +109,17 @@ def test_texts_keep_the_rules(
     function: Callable[..., Any], inputs: tuple[Any, ...], scope: Scope, mode: ComputeMode
 ) -> None:
     for facts in FACTS.values():
-        fused = fused_of(function, *inputs, fp64=facts.fp64)
+        fused_kernel = fused_of(function, *inputs, fp64=facts.fp64)
         for rows, length in ((1, 1000), (10_000, 5), (1000, 65)):
-            stage = stage_of(fused, rows, length, scope, mode, facts)
+            stage = stage_of(fused_kernel, rows, length, scope, mode, facts)
             assert_rules(f"{rows} of {length}", stage, source_of(stage), facts, mode)
 
 
 @given(random_programs(), st.sampled_from([ITEM, GROUP]), st.sampled_from(MODES), st.sampled_from(["pocl", "nvidia", "small"]))
 @settings(deadline=None, max_examples=20)
-def test_texts_of_random_programs_keep_the_rules(made: RandomProgram, scope: Scope, mode: ComputeMode, name: str) -> None:
-    fused = Fused(made.program, dtypes_of(made.program))
-    stage = stage_of(fused, 100, made.length, scope, mode, FACTS[name])
+def test_texts_of_random_programs_keep_the_rules(case: RandomProgram, scope: Scope, mode: ComputeMode, name: str) -> None:
+    fused_kernel = Fused(case.program, dtypes_of(case.program))
+    stage = stage_of(fused_kernel, 100, case.length, scope, mode, FACTS[name])
     assert_rules(stage.spec.kernel, stage, source_of(stage), FACTS[name], mode)
 
 
@@ -132,27 +132,27 @@ def test_inputs_that_nothing_needs_are_left_out() -> None:
 # -------------------------------------------------------------------------------------------------------- fixed lengths
 @pytest.mark.parametrize("length", [1, 3, FIXED - 1, FIXED])
 def test_short_lengths_are_written_into_the_kernel(length: int) -> None:
-    fused = fused_of(lambda x: x / SUM(x), "f4")
-    stage = stage_of(fused, 77, length, ITEM, SEQUENTIAL)
+    fused_kernel = fused_of(lambda x: x / SUM(x), "f4")
+    stage = stage_of(fused_kernel, 77, length, ITEM, SEQUENTIAL)
     assert sizes(stage) == [77, sizes(stage)[-1]]
     assert f"const idx n = {length};" in source_of(stage)
-    assert stage.spec != stage_of(fused, 77, length + 1, ITEM, SEQUENTIAL).spec
+    assert stage.spec != stage_of(fused_kernel, 77, length + 1, ITEM, SEQUENTIAL).spec
 
 
 @pytest.mark.parametrize("length", [0, FIXED + 1, 1000])
 def test_other_lengths_are_arguments(length: int) -> None:
-    fused = fused_of(lambda x: x / SUM(x), "f4")
-    stage = stage_of(fused, 77, length, ITEM, SEQUENTIAL)
+    fused_kernel = fused_of(lambda x: x / SUM(x), "f4")
+    stage = stage_of(fused_kernel, 77, length, ITEM, SEQUENTIAL)
     assert sizes(stage)[:2] == [length, 77]
     assert "const idx n," in source_of(stage)
-    assert stage.spec == stage_of(fused, 78, 12_345, ITEM, SEQUENTIAL).spec
+    assert stage.spec == stage_of(fused_kernel, 78, 12_345, ITEM, SEQUENTIAL).spec
 
 
 @SCOPES
 @BOTH
 def test_kernels_are_shared_between_plans_and_counts_of_lines(scope: Scope, mode: ComputeMode) -> None:
-    fused = fused_of(lambda x: x / SUM(x), "f4")
-    one, two, more = (stage_of(fused, rows, 5, scope, mode).spec for rows in (100, 100, 100_000))
+    fused_kernel = fused_of(lambda x: x / SUM(x), "f4")
+    one, two, more = (stage_of(fused_kernel, rows, 5, scope, mode).spec for rows in (100, 100, 100_000))
     assert one == two == more
     assert one == stage_of(fused_of(lambda x: x / SUM(x), "f4"), 100, 5, scope, mode).spec, "traced again"
     assert one != stage_of(fused_of(lambda x: x - SUM(x), "f4"), 100, 5, scope, mode).spec
@@ -182,21 +182,21 @@ ALONE: dict[str, tuple[Callable[..., Any], tuple[Any, ...]]] = {
 @pytest.mark.parametrize("name", ALONE)
 def test_what_has_no_lanes_goes_line_by_line(name: str) -> None:
     function, inputs = ALONE[name]
-    fused = fused_of(function, *inputs)
-    assert not fused.vectorisable
-    assert numbers(stage_of(fused, 1000, 5, ITEM, SEQUENTIAL))["lanes"] == 1
+    fused_kernel = fused_of(function, *inputs)
+    assert not fused_kernel.vectorisable
+    assert numbers(stage_of(fused_kernel, 1000, 5, ITEM, SEQUENTIAL))["lanes"] == 1
 
 
 def test_only_several_lines_of_items_in_order_go_side_by_side() -> None:
-    fused = fused_of(lambda x: x - TOP(x), "f4")
-    assert numbers(stage_of(fused, 1000, 5, ITEM, SEQUENTIAL))["lanes"] > 1
+    fused_kernel = fused_of(lambda x: x - TOP(x), "f4")
+    assert numbers(stage_of(fused_kernel, 1000, 5, ITEM, SEQUENTIAL))["lanes"] > 1
     for rows, scope, mode in (
         (1, ITEM, SEQUENTIAL),
         (1000, GROUP, SEQUENTIAL),
         (1000, ITEM, PARALLEL),
         (9, GROUP, PARALLEL),
     ):
-        assert numbers(stage_of(fused, rows, 5, scope, mode))["lanes"] == 1, (rows, scope, mode)
+        assert numbers(stage_of(fused_kernel, rows, 5, scope, mode))["lanes"] == 1, (rows, scope, mode)
 
 
 def test_what_keeps_an_order_may_still_go_side_by_side() -> None:
@@ -221,8 +221,8 @@ def test_every_line_is_in_one_groups_share(
     facts: Facts, mode: ComputeMode, scope: Scope, rows: int, length: int
 ) -> None:
     """As the kernel's text computes it, in the kernel's own index type."""
-    fused = fused_of(lambda x: x - TOP(x), "f4")
-    plan = plan_of(fused, rows, length, scope, mode, facts)
+    fused_kernel = fused_of(lambda x: x - TOP(x), "f4")
+    plan = plan_of(fused_kernel, rows, length, scope, mode, facts)
     (stage,) = plan.stages
     source = source_of(stage).replace("(rows - first)", "(n - first)")
     assert plan.narrow is (rows * max(length, 1) < NARROW_LIMIT)
@@ -240,9 +240,9 @@ def test_every_line_is_in_one_groups_share(
 
 
 def test_few_lines_are_as_many_groups() -> None:
-    fused = fused_of(lambda x: x - TOP(x), "f4")
+    fused_kernel = fused_of(lambda x: x - TOP(x), "f4")
     for facts in FACTS.values():
-        stage = stage_of(fused, 30, 1000, GROUP, PARALLEL, facts)
+        stage = stage_of(fused_kernel, 30, 1000, GROUP, PARALLEL, facts)
         assert (stage.groups, sizes(stage)[-1]) == (30, 1)
 
 
@@ -264,19 +264,19 @@ def test_items_share_nothing(function: Callable[..., Any], inputs: tuple[Any, ..
 @EVERY
 @pytest.mark.parametrize("steps", [1, 2, 5])
 def test_a_group_takes_half_of_local_memory_at_most(facts: Facts, steps: int) -> None:
-    fused = fused_of(lambda x: sum(SUM(x + k) for k in range(steps)), "f4", fp64=facts.fp64)
+    fused_kernel = fused_of(lambda x: sum(SUM(x + k) for k in range(steps)), "f4", fp64=facts.fp64)
     for memory in (1 << 10, 1 << 12, 1 << 16):
-        stage = stage_of(fused, 10, 1000, GROUP, PARALLEL, replace(facts, local_memory=memory))
-        used = stage.spec.local_bytes
-        assert used == 8 * steps * stage.group_size
-        assert used <= memory // 2 or stage.group_size == 1
+        stage = stage_of(fused_kernel, 10, 1000, GROUP, PARALLEL, replace(facts, local_memory=memory))
+        local_bytes = stage.spec.local_bytes
+        assert local_bytes == 8 * steps * stage.group_size
+        assert local_bytes <= memory // 2 or stage.group_size == 1
 
 
-def test_too_many_accumulators_for_one_item_are_told() -> None:
-    fused = fused_of(lambda x: sum(SUM(x + k) for k in range(40)), "f4")
+def test_too_many_accumulators_for_one_item_are_refused() -> None:
+    fused_kernel = fused_of(lambda x: sum(SUM(x + k) for k in range(40)), "f4")
     with pytest.raises(DeviceMemoryError, match=r"320 bytes of local memory, the device has 256"):
-        stage_of(fused, 1, 1000, GROUP, PARALLEL, replace(INTEL, local_memory=256))
-    stage_of(fused, 1, 1000, ITEM, SEQUENTIAL, replace(INTEL, local_memory=256))
+        stage_of(fused_kernel, 1, 1000, GROUP, PARALLEL, replace(INTEL, local_memory=256))
+    stage_of(fused_kernel, 1, 1000, ITEM, SEQUENTIAL, replace(INTEL, local_memory=256))
 
 
 @EVERY
@@ -363,14 +363,14 @@ def test_every_lane_stores_to_its_own_line(lanes: int) -> None:
 
 
 def test_names_of_steps_are_their_own() -> None:
-    fused = fused_of(FUNCTIONS["scans"][0], "f4")
-    assert len(set(fused.names.values())) == len(fused.program.steps)
-    assert len({name for _, name in fused.scratch(True)}) == len(fused.program.steps)
+    fused_kernel = fused_of(FUNCTIONS["scans"][0], "f4")
+    assert len(set(fused_kernel.names.values())) == len(fused_kernel.program.steps)
+    assert len({name for _, name in fused_kernel.scratch(True)}) == len(fused_kernel.program.steps)
 
 
 def test_dtypes_are_all_that_is_computed_with() -> None:
-    fused = fused_of(lambda x: x / SUM(x.astype("i2")), "f4")
-    assert set(fused.dtypes) == {np.dtype(code) for code in ("f4", "i2", "i8", "f8")}
+    fused_kernel = fused_of(lambda x: x / SUM(x.astype("i2")), "f4")
+    assert set(fused_kernel.dtypes) == {np.dtype(code) for code in ("f4", "i2", "i8", "f8")}
 
 
 def test_pipelines_of_the_catalogue_plan_as_here() -> None:

@@ -76,7 +76,7 @@ def test_lanes_follow_from_the_widest_number(function: Any, codes: list[str], la
     assert (strict.groups, strict.group_size) == (1, 1)
 
 
-def test_scope_tells_one_group_from_many() -> None:
+def test_scope_distinguishes_one_group_from_many() -> None:
     assert map_plan(PLAIN, 5, SEQUENTIAL, INTEL).scope is Scope.GROUP
     assert map_plan(PLAIN, 10**7, SEQUENTIAL, INTEL).scope is Scope.DEVICE
 

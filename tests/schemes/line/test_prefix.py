@@ -1,4 +1,4 @@
-"""The plan of prefix queries on kept partials."""
+"""The plan of prefix queries on stored partials."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The plan of a reduce: shares that cover the line, limits on chains and counters kept, then one merge."""
+"""The plan of a reduce: shares that cover the line, with bounds on chains and counters, then one merge."""
 
 from __future__ import annotations
 
@@ -103,13 +103,13 @@ def test_named_operators_stride_and_use_lanes(facts: Facts, mode: ComputeMode, n
 def test_no_accumulator_absorbs_a_longer_chain_than_its_operator_allows(
     facts: Facts, mode: ComputeMode, length: int
 ) -> None:
-    bound = bound_of("sum", PLAIN, facts, "compensated")
-    assert bound.chain == 4096
+    operator = bound_of("sum", PLAIN, facts, "compensated")
+    assert operator.chain == 4096
     stage = reduce_plan("sum", PLAIN, length, mode, facts, accumulate="compensated").stages[0]
     n = numbers(stage)
     accumulators = n["block"] * n["lanes"] * n["streams"]
     _, share = sizes(stage)
-    assert min(share, length) / accumulators <= bound.chain + n["unroll"], "a share is whole tiles: one more at most"
+    assert min(share, length) / accumulators <= operator.chain + n["unroll"], "a share is whole tiles: one more at most"
 
 
 def test_a_plain_float32_sum_on_a_device_without_float64_is_compensated() -> None:
@@ -128,8 +128,8 @@ def test_locates_counter_of_blocks_never_overflows(
 ) -> None:
     if formula is WIDE and not facts.fp64:
         return
-    bound = bound_of("argmax", formula, facts)
-    limit = OperatorText(bound).block_limit
+    operator = bound_of("argmax", formula, facts)
+    limit = OperatorText(operator).block_limit
     stage = reduce_plan("argmax", formula, length, mode, facts).stages[0]
     n = numbers(stage)
     _, share = sizes(stage)
@@ -163,10 +163,10 @@ def test_the_host_may_merge(mode: ComputeMode) -> None:
 
 def test_boxes_are_chosen_by_operator_and_inputs() -> None:
     two = formula_of(lambda x, y: x * y, "f4", "f4")
-    scaled = formula_of(lambda x, s: x * s, "f4", ("f4", Access.ARGUMENT))
+    products = formula_of(lambda x, s: x * s, "f4", ("f4", Access.ARGUMENT))
     assert box_name(bound_of("sum", PLAIN, INTEL), PLAIN) == "reduce"
     assert box_name(bound_of("sum", two, INTEL), two) == "reduce2"
-    assert box_name(bound_of("sum", scaled, INTEL), scaled) == "reduce", "a number is no stream"
+    assert box_name(bound_of("sum", products, INTEL), products) == "reduce", "a number is no stream"
     assert box_name(bound_of("argmin", two, INTEL), two) == "locate"
     assert box_name(bound_of("logsumexp", two, INTEL), two) == "logsumexp"
 

@@ -1,4 +1,4 @@
-"""The plan of kept partials: run here on lists, so that each entry shows what it merged."""
+"""The plan of stored partials, run here on lists, so that each entry shows which values it merged."""
 
 from __future__ import annotations
 
@@ -94,7 +94,7 @@ def test_the_tile_fits_local_memory(facts: Facts) -> None:
 
 
 def test_entries_are_counted_with_the_one_in_front() -> None:
-    """length + 1 entries: the narrow limit is met one element earlier."""
+    """length + 1 entries: so the narrow limit comes one element earlier."""
     for length, narrow in ((NARROW_LIMIT - 2, True), (NARROW_LIMIT - 1, False)):
         plan = upsweep_plan("sum", PLAIN, length, SEQUENTIAL, INTEL)
         assert plan.narrow is narrow

@@ -19,34 +19,34 @@ pytestmark = pytest.mark.drawn(seldom="pocl")
 def test_many_splits_batches_and_the_other_axis(context: cm.Context, rng: np.random.Generator) -> None:
     formula, (x, y, s, b) = gaussian(DIM, SIZE, axis=0)
     call = PairCall(formula, PAIR_REDUCTIONS["Sum"], 0, backend="2D")
-    given = {x: points(rng, 6 * 150).reshape(2, 3, 150, DIM), y: points(rng, 3 * 40).reshape(3, 40, DIM)}
-    given |= {s: np.ones(1, "f4"), b: rng.normal(size=(2, 1, 150, SIZE)).astype("f4")}
-    given[b][1, 0, 3, 4] = np.inf  # of some elements of the batch, some splits and some numbers
-    found = run(call, given, context, box_of(context, tiles=1))
-    assert found.shape == (2, 3, 40, SIZE)
-    weights = np.broadcast_to(given[b].astype("f8"), (2, 3, 150, SIZE))
+    arrays = {x: points(rng, 6 * 150).reshape(2, 3, 150, DIM), y: points(rng, 3 * 40).reshape(3, 40, DIM)}
+    arrays |= {s: np.ones(1, "f4"), b: rng.normal(size=(2, 1, 150, SIZE)).astype("f4")}
+    arrays[b][1, 0, 3, 4] = np.inf  # of some elements of the batch, some splits and some numbers
+    result = run(call, arrays, context, box_of(context, tiles=1))
+    assert result.shape == (2, 3, 40, SIZE)
+    weights = np.broadcast_to(arrays[b].astype("f8"), (2, 3, 150, SIZE))
     fine = np.arange(SIZE) != 4
     for i in range(2):
         for j in range(3):
-            exponent = -squares(given[y][j], given[x][i, j])
-            assert_sums(found[i, j][:, fine], exponent, weights[i, j][:, fine])
-            assert i == 0 or (found[i, j, :, 4] == np.inf).all()
-    assert np.isfinite(found[0]).all()
+            exponent = -squares(arrays[y][j], arrays[x][i, j])
+            assert_sums(result[i, j][:, fine], exponent, weights[i, j][:, fine])
+            assert i == 0 or (result[i, j, :, 4] == np.inf).all()
+    assert np.isfinite(result[0]).all()
 
 
 def test_gradients_of_a_batch(context: cm.Context, rng: np.random.Generator) -> None:
     """Every element has a centre of its own, whichever side it shares."""
     formula, (x, y, b, g) = slope(DIM)
     call = PairCall(formula, PAIR_REDUCTIONS["Sum"], 1)
-    shared = rng.choice(["rows", "columns", "none"])
+    common_side = rng.choice(["rows", "columns", "none"])
     xs, ys = points(rng, 3 * 30).reshape(3, 30, DIM), points(rng, 3 * 40).reshape(3, 40, DIM)
-    xs, ys = xs[0] if shared == "rows" else xs, ys[0] if shared == "columns" else ys
-    given = {x: xs, y: ys, b: rng.normal(size=(3, 40, 1)).astype("f4"), g: np.ones((30, 1), "f4")}
-    found = run(call, given, context)
+    xs, ys = xs[0] if common_side == "rows" else xs, ys[0] if common_side == "columns" else ys
+    arrays = {x: xs, y: ys, b: rng.normal(size=(3, 40, 1)).astype("f4"), g: np.ones((30, 1), "f4")}
+    result = run(call, arrays, context)
     for i in range(3):
         rows, columns = np.broadcast_to(xs, (3, 30, DIM))[i], np.broadcast_to(ys, (3, 40, DIM))[i]
-        factors = -2 * np.exp(-squares(rows, columns)) * given[b][i, :, 0].astype("f8")
-        assert_slopes(found[i], rows, columns, factors, shared)
+        factors = -2 * np.exp(-squares(rows, columns)) * arrays[b][i, :, 0].astype("f8")
+        assert_slopes(result[i], rows, columns, factors, common_side)
 
 
 @pytest.mark.parametrize("box", [None, *BOXES], ids=str)
@@ -66,38 +66,38 @@ def test_blocks_of_pairs(context: cm.Context, rng: np.random.Generator, box: Mat
         ys[:near] = xs[:near] + points(rng, near) / 100
         weights = rng.normal(size=(columns, 1 if slopes else SIZE)).astype("f4")
         more = (weights, np.ones((rows, 1), "f4")) if slopes else (np.ones(1, "f4"), weights)
-        given = {x: xs, y: ys, **dict(zip(others, more, strict=True))}
+        arrays = {x: xs, y: ys, **dict(zip(others, more, strict=True))}
         exponent = np.where(mask_of(blocks), -squares(xs, ys), -np.inf)
-        told = (rows, columns, scale, blocks.clusters, blocks.intervals)
-        found = run(call, given, context, box, Halves(1, blocks))
+        label = (rows, columns, scale, blocks.clusters, blocks.intervals)
+        result = run(call, arrays, context, box, Halves(1, blocks))
         if slopes:
-            assert_slopes(found, xs, ys, -2 * np.exp(exponent) * weights[:, 0].astype("f8"), told)
+            assert_slopes(result, xs, ys, -2 * np.exp(exponent) * weights[:, 0].astype("f8"), label)
         else:
-            assert_sums(found, exponent, weights.astype("f8"), told)
+            assert_sums(result, exponent, weights.astype("f8"), label)
 
 
 def test_what_is_in_no_interval_of_a_row(context: cm.Context, rng: np.random.Generator) -> None:
-    """Reaches none of its sums, whatever it is."""
+    """Columns outside of a row's intervals do not change its sums, whatever their numbers."""
     formula, (x, y, s, b) = gaussian(DIM, SIZE)
     call = PairCall(formula, PAIR_REDUCTIONS["Sum"], 1)
     for special in (np.nan, np.inf, 1e30):
         keep = np.repeat(rng.random((4, 150)) < rng.choice([0.4, 0.95]), 10, 0)
         own = rng.integers(150, size=5)
         keep[10:, own] = False
-        given = {x: points(rng, 40), y: points(rng, 150), s: np.ones(1, "f4")}
-        given[b] = rng.random((150, SIZE)).astype("f4")
-        given[b][own[:2]], given[y][own[2:], 7], given[x][[3, 9], 5] = special, special, special
-        found = run(call, given, context, ranges=cm.Ranges.from_mask(keep))
-        exponent = np.where(keep, -squares(given[x], given[y]), -np.inf)[10:]
-        weights = np.where(np.isfinite(given[b]), given[b], 0).astype("f8")
-        assert_sums(found[10:], exponent, weights, special)
+        arrays = {x: points(rng, 40), y: points(rng, 150), s: np.ones(1, "f4")}
+        arrays[b] = rng.random((150, SIZE)).astype("f4")
+        arrays[b][own[:2]], arrays[y][own[2:], 7], arrays[x][[3, 9], 5] = special, special, special
+        result = run(call, arrays, context, ranges=cm.Ranges.from_mask(keep))
+        exponent = np.where(keep, -squares(arrays[x], arrays[y]), -np.inf)[10:]
+        weights = np.where(np.isfinite(arrays[b]), arrays[b], 0).astype("f8")
+        assert_sums(result[10:], exponent, weights, special)
 
 
 def test_the_same_bits_every_time(context: cm.Context, rng: np.random.Generator) -> None:
     formula, (x, y, s, b) = gaussian(DIM, SIZE)
     call = PairCall(formula, PAIR_REDUCTIONS["Sum"], 1)
-    given = {x: points(rng, 200), y: points(rng, 300), s: np.ones(1, "f4")}
-    given[b] = rng.normal(size=(300, SIZE)).astype("f4")
-    first = run(call, given, context)
+    arrays = {x: points(rng, 200), y: points(rng, 300), s: np.ones(1, "f4")}
+    arrays[b] = rng.normal(size=(300, SIZE)).astype("f4")
+    first = run(call, arrays, context)
     for _ in range(5):
-        np.testing.assert_array_equal(run(call, given, context), first)
+        np.testing.assert_array_equal(run(call, arrays, context), first)

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 from support.chained_calls import BOXES, SIZE, assert_slopes, box_of, run, slope
-from support.long_vectors import DIM, PROMISED, F, assert_sums, gaussian, points, squares
+from support.long_vectors import DIM, TERM_ERROR, F, assert_sums, gaussian, points, squares
 from support.pair_plans import layout_of, matrix_default, pair_plan, vector
 from support.plans import FACTS, PARALLEL, SEQUENTIAL, source_of
 from support.random_blocks import Halves, drawn_blocks, mask_of
@@ -36,20 +36,20 @@ def test_sums(context: cm.Context, rng: np.random.Generator, box: MatrixChainedB
     formula, (x, y, s, b) = gaussian(dim, size)
     call = PairCall(formula, PAIR_REDUCTIONS["Sum"], 1)
     for rows, columns in ((1, 1), (15, 17), (16, 33), (65, 64), (70, 193)):
-        given = {x: points(rng, rows, dim), y: points(rng, columns, dim), s: rng.uniform(0.1, 3, 1).astype("f4")}
-        given[b] = rng.normal(size=(columns, size)).astype("f4")
-        exponent = -squares(given[x], given[y]) * float(given[s][0])
-        assert_sums(run(call, given, context, box), exponent, given[b].astype("f8"), (dim, size, rows, columns))
+        arrays = {x: points(rng, rows, dim), y: points(rng, columns, dim), s: rng.uniform(0.1, 3, 1).astype("f4")}
+        arrays[b] = rng.normal(size=(columns, size)).astype("f4")
+        exponent = -squares(arrays[x], arrays[y]) * float(arrays[s][0])
+        assert_sums(run(call, arrays, context, box), exponent, arrays[b].astype("f8"), (dim, size, rows, columns))
 
 
 def test_many_coordinates(context: cm.Context, rng: np.random.Generator) -> None:
     """Where instructions add up their own sums; whole steps alone, or a mixed one."""
     dim = int(rng.choice((336, 340)))
     formula, (x, y, s, b) = gaussian(dim, SIZE)
-    given = {x: points(rng, 20, dim), y: points(rng, 30, dim), s: np.ones(1, "f4")}
-    given[b] = rng.normal(size=(30, SIZE)).astype("f4")
-    found = run(PairCall(formula, PAIR_REDUCTIONS["Sum"], 1), given, context)
-    assert_sums(found, -squares(given[x], given[y]), given[b].astype("f8"))
+    arrays = {x: points(rng, 20, dim), y: points(rng, 30, dim), s: np.ones(1, "f4")}
+    arrays[b] = rng.normal(size=(30, SIZE)).astype("f4")
+    result = run(PairCall(formula, PAIR_REDUCTIONS["Sum"], 1), arrays, context)
+    assert_sums(result, -squares(arrays[x], arrays[y]), arrays[b].astype("f8"))
 
 
 @pytest.mark.parametrize("by", [0, 1])
@@ -59,11 +59,11 @@ def test_gradients(context: cm.Context, rng: np.random.Generator, by: int) -> No
     call = PairCall(formula, PAIR_REDUCTIONS["Sum"], 1 - by)
     for rows, columns in ((1, 1), (17, 40), (70, 97)):
         counts = (rows, columns) if by == 0 else (columns, rows)
-        given = {x: points(rng, counts[0]), y: points(rng, counts[1])}
-        given |= {b: rng.normal(size=(columns, 1)).astype("f4"), g: rng.normal(size=(rows, 1)).astype("f4")}
-        own, others = (given[x], given[y]) if by == 0 else (given[y], given[x])
-        factors = -2 * np.exp(-squares(own, others)) * given[g].astype("f8") * given[b].astype("f8").T
-        assert_slopes(run(call, given, context), own, others, factors, (rows, columns))
+        arrays = {x: points(rng, counts[0]), y: points(rng, counts[1])}
+        arrays |= {b: rng.normal(size=(columns, 1)).astype("f4"), g: rng.normal(size=(rows, 1)).astype("f4")}
+        own, others = (arrays[x], arrays[y]) if by == 0 else (arrays[y], arrays[x])
+        factors = -2 * np.exp(-squares(own, others)) * arrays[g].astype("f8") * arrays[b].astype("f8").T
+        assert_slopes(run(call, arrays, context), own, others, factors, (rows, columns))
 
 
 METRICS = {
@@ -83,24 +83,24 @@ def test_weights_of_coordinates(context: cm.Context, rng: np.random.Generator, n
     value = F["Exp"](-vector(METRICS[name])) * b
     call = PairCall(F["Grad"](value, x, F["IntCst"](1)) if slopes else value, PAIR_REDUCTIONS["Sum"], 1)
     xs, ys, scales = points(rng, 70), points(rng, 97), rng.uniform(0.3, 3, DIM).astype("f4")
-    if name in ("divided", "weighted") and rng.integers(2):  # what is rounded before cannot be helped
+    if name in ("divided", "weighted") and rng.integers(2):  # in the others, inputs of the products are rounded before
         xs, ys = xs + np.float32(100), ys + np.float32(100)
-    given = {x: xs, y: ys, s: scales, b: rng.normal(size=(97, b.dim)).astype("f4")}
-    found, weights = run(call, given, context), given[b].astype("f8")
+    arrays = {x: xs, y: ys, s: scales, b: rng.normal(size=(97, b.dim)).astype("f4")}
+    result, weights = run(call, arrays, context), arrays[b].astype("f8")
     wide = scales.astype("f8")
     if name == "inner":
         exponent = xs.astype("f8") @ (ys * wide).T
         if slopes:
             weights = weights * ys * wide
-        assert_sums(found, exponent, weights)
+        assert_sums(result, exponent, weights)
         return
     metric = np.sqrt(wide) if name == "weighted" else 1 / wide
     rows, columns = xs * metric, ys * metric
     if slopes:
         factors = -2 * np.exp(-squares(rows, columns)) * weights.T
-        assert_slopes(found / metric, rows, columns, factors, name)
+        assert_slopes(result / metric, rows, columns, factors, name)
     else:
-        assert_sums(found, -squares(rows, columns), weights, name)
+        assert_sums(result, -squares(rows, columns), weights, name)
 
 
 @pytest.mark.parametrize("kind", ["Gaussian", "softmax"])
@@ -112,25 +112,25 @@ def test_backward_passes(context: cm.Context, rng: np.random.Generator, kind: st
     x, y, b, g = Variable(0, DIM, 0), Variable(1, DIM, 1), Variable(2, size, 1), Variable(3, size, 0)
     xs, ys = points(rng, 70), points(rng, 130)
     ys[:20] = xs[:20]
-    given = {x: xs, y: ys, b: rng.normal(size=(130, size)).astype("f4"), g: rng.normal(size=(70, size)).astype("f4")}
-    inner = given[g].astype("f8") @ given[b].astype("f8").T
-    magnitude = np.linalg.norm(given[g], axis=1)[:, None] * np.linalg.norm(given[b], axis=1)
+    arrays = {x: xs, y: ys, b: rng.normal(size=(130, size)).astype("f4"), g: rng.normal(size=(70, size)).astype("f4")}
+    inner = arrays[g].astype("f8") @ arrays[b].astype("f8").T
+    magnitude = np.linalg.norm(arrays[g], axis=1)[:, None] * np.linalg.norm(arrays[b], axis=1)
     kernel = F["Exp"](-F["SqDist"](x, y)) if kind == "Gaussian" else F["Exp"](x | y)
     call = PairCall(F["Grad"](kernel * b, x, g), PAIR_REDUCTIONS["Sum"], 1)
     blocks = drawn_blocks(rng, 70, 130) if rng.integers(2) else None
-    kept = True if blocks is None else mask_of(blocks)
-    found = run(call, given, context, box_of(context, numbers=int(rng.choice((2, 5)))), None if blocks is None else Halves(1, blocks))
+    mask = True if blocks is None else mask_of(blocks)
+    result = run(call, arrays, context, box_of(context, numbers=int(rng.choice((2, 5)))), None if blocks is None else Halves(1, blocks))
     if kind == "softmax":
         exponent = xs.astype("f8") @ ys.T.astype("f8")
-        weights, terms = ys.astype("f8"), np.where(kept, np.exp(exponent), 0)
-        off = (terms * magnitude) @ np.abs(weights) * 2 * PROMISED
-        assert np.all(np.abs(found - (terms * inner) @ weights) <= off)
+        weights, terms = ys.astype("f8"), np.where(mask, np.exp(exponent), 0)
+        off = (terms * magnitude) @ np.abs(weights) * 2 * TERM_ERROR
+        assert np.all(np.abs(result - (terms * inner) @ weights) <= off)
         return
-    terms = np.where(kept, np.exp(-squares(xs, ys)), 0)
+    terms = np.where(mask, np.exp(-squares(xs, ys)), 0)
     difference = xs.astype("f8")[:, None] - ys
-    wanted = np.einsum("ij,ijd->id", -2 * terms * inner, difference)
-    off = 4 * PROMISED * (terms * magnitude * np.linalg.norm(difference, axis=-1)).sum(1)
-    assert np.all(np.linalg.norm(found - wanted, axis=1) <= off)
+    expected = np.einsum("ij,ijd->id", -2 * terms * inner, difference)
+    off = 4 * TERM_ERROR * (terms * magnitude * np.linalg.norm(difference, axis=-1)).sum(1)
+    assert np.all(np.linalg.norm(result - expected, axis=1) <= off)
 
 
 def kernels(name: str, x: Vector, y: Vector) -> Vector:
@@ -155,23 +155,23 @@ def dense(name: str, x: Any, y: Any) -> Any:
 @pytest.mark.parametrize("dtype", ["float32", "float16", "bfloat16"])
 @pytest.mark.parametrize("name", ["Laplacian", "inverse multiquadric", "inner product", "exponential"])
 def test_other_kernels(context: cm.Context, rng: np.random.Generator, name: str, dtype: str) -> None:
-    """Near and far points, duplicates among them; numbers that are made of two of the column's."""
+    """Near and far points, duplicates among them; numbers that are products of two of the column's."""
     kind = np.dtype(dtype) if dtype != "bfloat16" else np.dtype(pytest.importorskip("ml_dtypes").bfloat16)
     x, y, b, c = Variable(0, DIM, 0), Variable(1, DIM, 1), Variable(2, SIZE, 1), Variable(3, 1, 1)
     xs, ys = points(rng, 70).astype(kind), points(rng, 97).astype(kind)
     ys[:20] = xs[10:30]
-    given = {x: xs, y: ys, b: rng.normal(size=(97, SIZE)).astype(kind), c: rng.normal(size=(97, 1)).astype(kind)}
-    found = run(PairCall(kernels(name, x, y) * (b * c), PAIR_REDUCTIONS["Sum"], 1), given, context)
+    arrays = {x: xs, y: ys, b: rng.normal(size=(97, SIZE)).astype(kind), c: rng.normal(size=(97, 1)).astype(kind)}
+    result = run(PairCall(kernels(name, x, y) * (b * c), PAIR_REDUCTIONS["Sum"], 1), arrays, context)
     wide = [one.astype("f4") for one in (xs, ys)]
-    terms, weights = dense(name, *wide), given[b].astype("f8") * given[c].astype("f8")
+    terms, weights = dense(name, *wide), arrays[b].astype("f8") * arrays[c].astype("f8")
     sizes = np.abs(terms)
     if name == "inner product":  # relative to what is added up
         sizes = np.linalg.norm(wide[0], axis=1)[:, None] * np.linalg.norm(wide[1], axis=1)
-    off = 2 * PROMISED * np.maximum(sizes, 0.02) @ np.abs(weights)
+    off = 2 * TERM_ERROR * np.maximum(sizes, 0.02) @ np.abs(weights)
     if dtype != "float32":
         off = off + {"float16": 2e-3, "bfloat16": 1e-2}[dtype] * np.abs(terms @ weights) + 1e-6
-    assert found.dtype == kind
-    assert np.all(np.abs(found.astype("f8") - terms @ weights) <= off)
+    assert result.dtype == kind
+    assert np.all(np.abs(result.astype("f8") - terms @ weights) <= off)
 
 
 @pytest.mark.parametrize("product", [True, False])
@@ -183,14 +183,14 @@ def test_attention(context: cm.Context, rng: np.random.Generator, product: bool)
     formula = (x | y) if product else -F["SqDist"](x, y)
     call = PairCall(formula, PAIR_REDUCTIONS["SumSoftMaxWeight"], 1, w)
     for large in (1, 1e9) if product else (1,):
-        given = {x: points(rng, 40), y: points(rng, 97), w: rng.normal(size=(97, SIZE)).astype("f4")}
-        given[x][30:] *= 20
-        given[x][:, 5], given[y][:, 5] = 0, large  # beside which others have no digits
-        exponent = given[x].astype("f8") @ given[y].astype("f8").T if product else -squares(given[x], given[y])
+        arrays = {x: points(rng, 40), y: points(rng, 97), w: rng.normal(size=(97, SIZE)).astype("f4")}
+        arrays[x][30:] *= 20
+        arrays[x][:, 5], arrays[y][:, 5] = 0, large  # beside which others have no digits
+        exponent = arrays[x].astype("f8") @ arrays[y].astype("f8").T if product else -squares(arrays[x], arrays[y])
         terms = np.exp(exponent - exponent.max(1, keepdims=True))
         terms /= terms.sum(1, keepdims=True)
-        off = 2 * PROMISED * (1 + np.abs(exponent).max(1, keepdims=True)) * (terms @ np.abs(given[w]))
-        assert np.all(np.abs(run(call, given, context) - terms @ given[w]) <= off)
+        off = 2 * TERM_ERROR * (1 + np.abs(exponent).max(1, keepdims=True)) * (terms @ np.abs(arrays[w]))
+        assert np.all(np.abs(run(call, arrays, context) - terms @ arrays[w]) <= off)
 
 
 LONG = f"Exp(-SqDist(Vi(0,{DIM}),Vj(1,{DIM})))*Vj(2,{SIZE})"
@@ -217,8 +217,8 @@ def test_where_it_is_chosen() -> None:
     domain = Pairwise(10000, 10000, 1, 10**6)
     for text in (LONG, SLOPE):
         layout = layout_of(text)
-        found = matrix_default(layout, domain, PARALLEL, FACTS["nvidia"])
-        assert isinstance(found, MatrixChainedBox) and 8 * found.numbers >= SIZE
+        box = matrix_default(layout, domain, PARALLEL, FACTS["nvidia"])
+        assert isinstance(box, MatrixChainedBox) and 8 * box.numbers >= SIZE
         without = replace(FACTS["nvidia"], matrix_units=False)
         assert matrix_default(layout, domain, PARALLEL, without) is None
 

@@ -37,19 +37,19 @@ NEW = FACTS["nvidia"]
 GAUSS = "Exp(-SqDist(Vi(0,{0}),Vj(1,{0})))"
 
 
-def chosen(layout: PairProblem, rows: int = 10**5, columns: int = 10**5, facts: Any = NEW, mode: Any = PARALLEL) -> Any:
+def choice(layout: PairProblem, rows: int = 10**5, columns: int = 10**5, facts: Any = NEW, mode: Any = PARALLEL) -> Any:
     domain = Pairwise(rows, columns, 1, 4 * (rows + columns))
     return choose(layout, domain, mode, facts)[1]
 
 
 def test_gradients_of_few_columns_are_made_of_differences() -> None:
     slope = f"Grad({GAUSS.format(40)},Vi(0,40),Vi(2,1))"
-    assert [type(chosen(layout_of(slope), columns=columns)) for columns in (63, 64)] == [WideBox, MatrixChainedBox]
-    assert type(chosen(layout_of(GAUSS.format(40) + "*Vj(2,40)"), columns=1)) is MatrixChainedBox
+    assert [type(choice(layout_of(slope), columns=columns)) for columns in (63, 64)] == [WideBox, MatrixChainedBox]
+    assert type(choice(layout_of(GAUSS.format(40) + "*Vj(2,40)"), columns=1)) is MatrixChainedBox
 
 
 def test_softmaxes_of_long_weights() -> None:
-    """What an exponent is taken from, rounded, is one of its terms: products are found, and their slopes."""
+    """The rounded shift of an exponent is one of its terms: the scheme finds products, and their slopes."""
     kernels = ((3, "cmr_pairwise_matrix_wide"), (40, "cmr_pairwise_matrix_chained"))
     for dim, kernel in kernels:
         for text in (f"Vi(0,{dim})|Vj(1,{dim})", f"-SqDist(Vi(0,{dim}),Vj(1,{dim}))"):
@@ -66,7 +66,7 @@ def test_vectors_in_order_are_taken_one_by_one() -> None:
     """A statement for each of so many numbers, and for each of several columns, would build for minutes."""
     for text, columns in (("Vi(0,18)-Vj(1,18)", 1), (DISTANCE, 4)):
         layout = layout_of(text, "KMin", k=10)
-        assert chosen(layout, facts=FACTS["intel"], mode=SEQUENTIAL).at_once == columns, text
+        assert choice(layout, facts=FACTS["intel"], mode=SEQUENTIAL).at_once == columns, text
 
 
 def test_scalars_of_many_numbers_go_elsewhere() -> None:
@@ -74,7 +74,7 @@ def test_scalars_of_many_numbers_go_elsewhere() -> None:
     for count, kind in ((2, MatrixWeightedBox), (16, WideBox)):
         x, y = f"Vi(0,{16 * count})", f"Vj(1,{16 * count})"
         parts = "+".join(f"SqDist(Extract({x},{16 * k},12),Extract({y},{16 * k},12))" for k in range(count))
-        assert type(chosen(layout_of(f"Rsqrt(1+{parts})*Vj(2,20)"))) is kind
+        assert type(choice(layout_of(f"Rsqrt(1+{parts})*Vj(2,20)"))) is kind
 
 
 @pytest.mark.parametrize("code", ["f4", "f2", "bfloat16"])
@@ -94,11 +94,11 @@ def test_scalars_of_many_numbers_go_elsewhere() -> None:
 def test_products_go_to_the_units(text: str, op: str, kind: type[Any], code: str) -> None:
     """Of floats of 16 bits too, which are computed with as float32."""
     layout = layout_of(text, op, code)
-    assert type(chosen(layout)) is kind and chosen(layout) == chosen(layout_of(text, op))
+    assert type(choice(layout)) is kind and choice(layout) == choice(layout_of(text, op))
     for facts, mode in ((replace(NEW, matrix_units=False), PARALLEL), (FACTS["amd"], PARALLEL), (NEW, SEQUENTIAL)):
-        box = chosen(layout, facts=facts, mode=mode)
+        box = choice(layout, facts=facts, mode=mode)
         assert not isinstance(box, (MatrixBox, MatrixLongBox))
-        assert box == chosen(layout, facts=replace(facts, matrix_units=False), mode=mode)
+        assert box == choice(layout, facts=replace(facts, matrix_units=False), mode=mode)
 
 
 @pytest.mark.parametrize(
@@ -114,7 +114,7 @@ def test_what_has_no_such_products_does_not(text: str, op: str, code: str) -> No
 
 
 def test_a_few_rows_are_walked_by_items_of_their_own() -> None:
-    assert not isinstance(chosen(layout_of(few=True), rows=8, columns=10**6), MatrixBox)
+    assert not isinstance(choice(layout_of(few=True), rows=8, columns=10**6), MatrixBox)
 
 
 def test_boxes_follow_the_problem() -> None:
@@ -134,12 +134,12 @@ def test_little_is_walked_at_once() -> None:
         assert len(FewNumbers(layout, domain, PARALLEL, NEW).plan(box).stages) == 1
 
 
-@pytest.mark.parametrize(("rows", "computed"), [(100, 104), (104, 104), (105, 112), (112, 112), (33, 40)])
-def test_few_rows_are_rounded_up_to_eight(rows: int, computed: int) -> None:
+@pytest.mark.parametrize(("rows", "rows_computed"), [(100, 104), (104, 104), (105, 112), (112, 112), (33, 40)])
+def test_few_rows_are_rounded_up_to_eight(rows: int, rows_computed: int) -> None:
     domain, layout = Pairwise(rows, 10**7, 1, 10**8), layout_of(GAUSS.format(3))
     box = matrix_default(layout, domain, PARALLEL, NEW)
     assert isinstance(box, MatrixBox)
-    assert f"; {computed} rows a group" in FewNumbers(layout, domain, PARALLEL, NEW).plan(box).why
+    assert f"; {rows_computed} rows a group" in FewNumbers(layout, domain, PARALLEL, NEW).plan(box).why
 
 
 def test_exponentials_are_shared_where_there_is_time() -> None:
@@ -150,10 +150,10 @@ def test_exponentials_are_shared_where_there_is_time() -> None:
 def test_groups_suit_clusters(sizes: list[int], block: int) -> None:
     """Whole groups, or little that is idle; warps without rows cost less than others."""
 
-    def padded(rows: int) -> float:
+    def rows_with_padding(rows: int) -> float:
         return float(sum(-(-size // rows) * rows for size in sizes))
 
-    assert matrix_box(1, 2, 0, 10**6, 10**6, padded).block == block
+    assert matrix_box(1, 2, 0, 10**6, 10**6, rows_with_padding).block == block
 
 
 @pytest.mark.parametrize(
@@ -170,12 +170,12 @@ def test_blocks_of_pairs_too(code: str, text: str, template: str) -> None:
 def test_groups_of_long_vectors_suit_clusters(size: int, rows: int) -> None:
     """The rows of an operand are the fewest there; numbers of a row are as many either way."""
 
-    def padded(span: int) -> float:
+    def rows_with_padding(span: int) -> float:
         return float(-(-size // span) * span)
 
-    assert long_rows(matrix_long_box(padded)) == rows
-    assert long_rows(matrix_chained_box(40, padded)) == rows
-    wide = matrix_wide_box(40, padded)
+    assert long_rows(matrix_long_box(rows_with_padding)) == rows
+    assert long_rows(matrix_chained_box(40, rows_with_padding)) == rows
+    wide = matrix_wide_box(40, rows_with_padding)
     assert (wide.block, wide.numbers) == (max(32, rows), matrix_wide_box(40).numbers)
 
 

@@ -24,7 +24,7 @@ pytestmark = pytest.mark.drawn(seldom="pocl")
 
 F = OPERATIONS
 EPS = float(np.finfo("f4").eps)
-PROMISED = 3e-6
+TERM_ERROR = 3e-6
 """What a term may be off by: products, sixteen 2^-22 of an exponent; and a few roundings."""
 
 
@@ -33,9 +33,9 @@ def box_of(context: cm.Context, **more: Any) -> MatrixBox:
     return replace(box, **more)
 
 
-def run(call: PairCall, given: Any, context: cm.Context, ranges: Any = None, **more: Any) -> Any:
+def run(call: PairCall, arrays: Any, context: cm.Context, ranges: Any = None, **more: Any) -> Any:
     """The results of the scheme."""
-    prepared = prepare_pairs(call, given, Options("parallel", context), box_of(context, **more), ranges)
+    prepared = prepare_pairs(call, arrays, Options("parallel", context), box_of(context, **more), ranges)
     assert isinstance(prepared, Prepared)
     assert any(stage.spec.template.startswith("kernel/matrix/pairwise_matrix") for stage in prepared.executable.plan.stages)
     return prepared.run()[0]
@@ -52,14 +52,14 @@ def exponents(x: Any, y: Any, s: Any) -> Any:
     return -np.square(x.astype("f8")[..., :, None, :] - y.astype("f8")[..., None, :, :]).sum(-1) * float(s[0])
 
 
-def assert_sums(found: Any, exponent: Any, weights: Any, told: Any = "") -> None:
+def assert_sums(result: Any, exponent: Any, weights: Any, label: Any = "") -> None:
     """Every row within what its terms may be off by."""
     terms = np.exp(exponent)
     with np.errstate(invalid="ignore"):
-        off = np.where(terms > 0, terms * (PROMISED + 8 * EPS * np.abs(exponent)), 0) @ np.abs(weights)
-    wanted = terms @ weights
-    assert found.shape == wanted.shape
-    assert np.all(np.abs(found - wanted) <= off + 1e-37), (told, np.max(np.abs(found - wanted) / (off + 1e-37)))
+        off = np.where(terms > 0, terms * (TERM_ERROR + 8 * EPS * np.abs(exponent)), 0) @ np.abs(weights)
+    expected = terms @ weights
+    assert result.shape == expected.shape
+    assert np.all(np.abs(result - expected) <= off + 1e-37), (label, np.max(np.abs(result - expected) / (off + 1e-37)))
 
 
 def points(rng: np.random.Generator, count: int, dim: int, centre: float = 0.0, width: float = 1.0) -> Any:
@@ -73,10 +73,10 @@ def test_sums(context: cm.Context, rng: np.random.Generator, across: int) -> Non
     formula, (x, y, s, b) = gaussian(dim)
     call = PairCall(formula, PAIR_REDUCTIONS["Sum"], 1)
     for rows, columns in ((1, 1), (15, 9), (17, 193), (70, 40), (257, 1000)):
-        given = {x: points(rng, rows, dim), y: points(rng, columns, dim), s: rng.uniform(0.1, 3, 1).astype("f4")}
-        given[b] = rng.normal(size=(columns, 1)).astype("f4")
-        found = run(call, given, context, across=across)
-        assert_sums(found, exponents(given[x], given[y], given[s]), given[b].astype("f8"), (dim, rows, columns))
+        arrays = {x: points(rng, rows, dim), y: points(rng, columns, dim), s: rng.uniform(0.1, 3, 1).astype("f4")}
+        arrays[b] = rng.normal(size=(columns, 1)).astype("f4")
+        result = run(call, arrays, context, across=across)
+        assert_sums(result, exponents(arrays[x], arrays[y], arrays[s]), arrays[b].astype("f8"), (dim, rows, columns))
 
 
 @pytest.mark.parametrize("blocks", [1, 2, 3])
@@ -87,10 +87,10 @@ def test_half_a_block(context: cm.Context, rng: np.random.Generator, blocks: int
     block = box_of(context).block
     for rows in (16 * blocks - 15, 16 * blocks - 8, 16 * blocks - 7, 16 * blocks):
         for width in (1, 40):
-            given = {x: width * points(rng, rows, 3), y: width * points(rng, 193, 3), s: scale}
-            given[b] = rng.random((193, 1)).astype("f4")
-            found = run(call, given, context, blocks=blocks, across=block // 32)
-            assert_sums(found, exponents(given[x], given[y], scale), given[b].astype("f8"), (rows, width))
+            arrays = {x: width * points(rng, rows, 3), y: width * points(rng, 193, 3), s: scale}
+            arrays[b] = rng.random((193, 1)).astype("f4")
+            result = run(call, arrays, context, blocks=blocks, across=block // 32)
+            assert_sums(result, exponents(arrays[x], arrays[y], scale), arrays[b].astype("f8"), (rows, width))
 
 
 def adversarial(rng: np.random.Generator, kind: str) -> tuple[Any, Any, Any]:
@@ -125,14 +125,14 @@ KINDS = (
 
 
 def test_adversarial_points(context: cm.Context, rng: np.random.Generator) -> None:
-    """As exact as promised whatever the points; and as the portable scheme computes them."""
+    """As exact as promised, by this scheme and by the portable one."""
     formula, (x, y, s, b) = gaussian(3)
     call = PairCall(formula, PAIR_REDUCTIONS["Sum"], 1)
     for kind in KINDS:
         xs, ys, scale = adversarial(rng, kind)
-        given = {x: xs, y: ys, s: scale, b: rng.random((193, 1)).astype("f4")}
-        for found in (run(call, given, context), reduce_pairs(call, given, Options("parallel", context))):
-            assert_sums(found, exponents(xs, ys, scale), given[b].astype("f8"), kind)
+        arrays = {x: xs, y: ys, s: scale, b: rng.random((193, 1)).astype("f4")}
+        for result in (run(call, arrays, context), reduce_pairs(call, arrays, Options("parallel", context))):
+            assert_sums(result, exponents(xs, ys, scale), arrays[b].astype("f8"), kind)
 
 
 def test_numbers_that_are_none(context: cm.Context, rng: np.random.Generator) -> None:
@@ -142,41 +142,41 @@ def test_numbers_that_are_none(context: cm.Context, rng: np.random.Generator) ->
     xs, ys = points(rng, 70, 3), points(rng, 193, 3)
     xs[3, 1], xs[66, 0], xs[40, 2] = np.nan, np.inf, -np.inf
     weights = rng.random((193, 1)).astype("f4")
-    given = {x: xs, y: ys, s: np.ones(1, "f4"), b: weights}
-    found = run(call, given, context)
+    arrays = {x: xs, y: ys, s: np.ones(1, "f4"), b: weights}
+    result = run(call, arrays, context)
     fine = np.isfinite(xs).all(1)
-    assert_sums(found[fine], exponents(xs[fine], ys, given[s]), weights.astype("f8"))
-    assert np.isnan(found[3]) and (found[[66, 40]] == 0).all()
+    assert_sums(result[fine], exponents(xs[fine], ys, arrays[s]), weights.astype("f8"))
+    assert np.isnan(result[3]) and (result[[66, 40]] == 0).all()
     ys[7, 0] = np.nan
-    assert np.isnan(run(call, given, context)).all()
+    assert np.isnan(run(call, arrays, context)).all()
     ys[7, 0] = np.inf
-    found = run(call, given, context)
+    result = run(call, arrays, context)
     others = np.arange(193) != 7
-    assert_sums(found[fine], exponents(xs[fine], ys[others], given[s]), weights[others].astype("f8"))
+    assert_sums(result[fine], exponents(xs[fine], ys[others], arrays[s]), weights[others].astype("f8"))
 
 
 def test_many_splits_batches_and_the_other_axis(context: cm.Context, rng: np.random.Generator) -> None:
     formula, (x, y, s, b) = gaussian(3, axis=0)
     call = PairCall(formula, PAIR_REDUCTIONS["Sum"], 0, backend="2D")
-    given = {x: points(rng, 6 * 300, 3).reshape(2, 3, 300, 3), y: points(rng, 3 * 40, 3).reshape(3, 40, 3)}
-    given |= {s: np.ones(1, "f4"), b: rng.normal(size=(2, 1, 300, 1)).astype("f4")}
-    found = run(call, given, context, tiles=1)
-    assert found.shape == (2, 3, 40, 1)
-    weights = np.broadcast_to(given[b].astype("f8"), (2, 3, 300, 1))
+    arrays = {x: points(rng, 6 * 300, 3).reshape(2, 3, 300, 3), y: points(rng, 3 * 40, 3).reshape(3, 40, 3)}
+    arrays |= {s: np.ones(1, "f4"), b: rng.normal(size=(2, 1, 300, 1)).astype("f4")}
+    result = run(call, arrays, context, tiles=1)
+    assert result.shape == (2, 3, 40, 1)
+    weights = np.broadcast_to(arrays[b].astype("f8"), (2, 3, 300, 1))
     for i in range(2):
         for j in range(3):
-            assert_sums(found[i, j], exponents(given[y][j], given[x][i, j], given[s]), weights[i, j])
+            assert_sums(result[i, j], exponents(arrays[y][j], arrays[x][i, j], arrays[s]), weights[i, j])
 
 
 def test_half_the_bytes(context: cm.Context, rng: np.random.Generator) -> None:
     """float16 arrays are computed with as float32, and give float16."""
     formula, (x, y, s, b) = gaussian(3)
-    given = {x: points(rng, 70, 3), y: points(rng, 193, 3), s: np.ones(1), b: rng.random((193, 1))}
-    given = {v: a.astype("f2") for v, a in given.items()}
-    found = run(PairCall(formula, PAIR_REDUCTIONS["Sum"], 1), given, context)
-    wanted = np.exp(exponents(given[x], given[y], given[s])) @ given[b].astype("f8")
-    assert found.dtype == np.float16
-    np.testing.assert_allclose(found, wanted, rtol=1e-3)
+    arrays = {x: points(rng, 70, 3), y: points(rng, 193, 3), s: np.ones(1), b: rng.random((193, 1))}
+    arrays = {v: a.astype("f2") for v, a in arrays.items()}
+    result = run(PairCall(formula, PAIR_REDUCTIONS["Sum"], 1), arrays, context)
+    expected = np.exp(exponents(arrays[x], arrays[y], arrays[s])) @ arrays[b].astype("f8")
+    assert result.dtype == np.float16
+    np.testing.assert_allclose(result, expected, rtol=1e-3)
 
 
 def test_blocks_of_pairs(context: cm.Context, rng: np.random.Generator) -> None:
@@ -185,10 +185,10 @@ def test_blocks_of_pairs(context: cm.Context, rng: np.random.Generator) -> None:
     keep = rng.random((100, 300)) < 0.2
     keep[rng.random(100) < 0.2] = False
     keep = np.repeat(np.repeat(keep[::7, ::11], 7, 0)[:100], 11, 1)[:, :300]
-    given = {x: points(rng, 100, 3), y: points(rng, 300, 3), s: np.ones(1, "f4")}
-    given[b] = rng.normal(size=(300, 1)).astype("f4")
-    exponent = np.where(keep, exponents(given[x], given[y], given[s]), -np.inf)
-    assert_sums(run(call, given, context, cm.Ranges.from_mask(keep)), exponent, given[b].astype("f8"))
+    arrays = {x: points(rng, 100, 3), y: points(rng, 300, 3), s: np.ones(1, "f4")}
+    arrays[b] = rng.normal(size=(300, 1)).astype("f4")
+    exponent = np.where(keep, exponents(arrays[x], arrays[y], arrays[s]), -np.inf)
+    assert_sums(run(call, arrays, context, cm.Ranges.from_mask(keep)), exponent, arrays[b].astype("f8"))
 
 
 @pytest.mark.parametrize("name", ["LogSumExp", "SumSoftMaxWeight"])
@@ -197,37 +197,37 @@ def test_exponents_of_reductions(context: cm.Context, rng: np.random.Generator, 
     x, y, w = Variable(0, 3, 0), Variable(1, 3, 1), Variable(2, 2, 1)
     weight = w if name == "SumSoftMaxWeight" else None
     call = PairCall(-F["SqDist"](x, y), PAIR_REDUCTIONS[name], 1, weight)
-    given = {x: points(rng, 40, 3), y: points(rng, 193, 3)}
-    given[x][30:] += 20
+    arrays = {x: points(rng, 40, 3), y: points(rng, 193, 3)}
+    arrays[x][30:] += 20
     if weight is not None:
-        given[w] = rng.random((193, 2)).astype("f4")
-    found = run(call, given, context)
-    exponent = exponents(given[x], given[y], np.ones(1))
+        arrays[w] = rng.random((193, 2)).astype("f4")
+    result = run(call, arrays, context)
+    exponent = exponents(arrays[x], arrays[y], np.ones(1))
     top = exponent.max(1, keepdims=True)
     terms = np.exp(exponent - top)
     if weight is None:
-        np.testing.assert_allclose(found, top + np.log(terms.sum(1, keepdims=True)), rtol=2e-6, atol=2e-6)
+        np.testing.assert_allclose(result, top + np.log(terms.sum(1, keepdims=True)), rtol=2e-6, atol=2e-6)
     else:
-        off = 2 * PROMISED + 16 * EPS * np.abs(top)
-        assert np.all(np.abs(found - terms @ given[w] / terms.sum(1, keepdims=True)) <= off)
+        off = 2 * TERM_ERROR + 16 * EPS * np.abs(top)
+        assert np.all(np.abs(result - terms @ arrays[w] / terms.sum(1, keepdims=True)) <= off)
 
 
 def test_products_of_other_kinds(context: cm.Context, rng: np.random.Generator) -> None:
-    """Two products in a formula, of which one is no distance and one has a bandwidth for each row; and what is left."""
+    """Two products in a formula, one of them an inner product, the other with a bandwidth for each row; and other factors."""
     x, y, r, c = Variable(0, 2, 0), Variable(1, 2, 1), Variable(2, 1, 0), Variable(3, 1, 1)
     formula = F["Exp"](-F["SqDist"](x, y) * r) + F["Square"](c) * F["Exp"]((x | y) - r) * F["Square"](x - y)
-    given = {v: rng.uniform(0.2, 1, (n, v.dim)).astype("f4") for v, n in ((x, 50), (r, 50), (y, 120), (c, 120))}
-    found = run(PairCall(formula, PAIR_REDUCTIONS["Sum"], 1), given, context)
-    a, b, rows, columns = (given[v].astype("f8") for v in (x, y, r, c))
+    arrays = {v: rng.uniform(0.2, 1, (n, v.dim)).astype("f4") for v, n in ((x, 50), (r, 50), (y, 120), (c, 120))}
+    result = run(PairCall(formula, PAIR_REDUCTIONS["Sum"], 1), arrays, context)
+    a, b, rows, columns = (arrays[v].astype("f8") for v in (x, y, r, c))
     near = np.exp(-np.square(a[:, None] - b[None]).sum(-1) * rows)
     other = columns.T**2 * np.exp(a @ b.T - rows)
-    wanted = near.sum(1)[:, None] + np.einsum("ij,ijd->id", other, np.square(a[:, None] - b[None]))
-    np.testing.assert_allclose(found, wanted, rtol=PROMISED)
+    expected = near.sum(1)[:, None] + np.einsum("ij,ijd->id", other, np.square(a[:, None] - b[None]))
+    np.testing.assert_allclose(result, expected, rtol=TERM_ERROR)
 
 
 @pytest.mark.parametrize("name", ["ArgMin", "Max_ArgMax", "ArgKMin", "Min"])
 def test_filters_decide_nothing(context: cm.Context, rng: np.random.Generator, name: str) -> None:
-    """The same bits as without them, whatever the points."""
+    """The same bits as without them."""
     x, y = Variable(0, 3, 0), Variable(1, 3, 1)
     options = PairOptions(k=3) if name == "ArgKMin" else PairOptions()
     call = PairCall(F["SqDist"](x, y), PAIR_REDUCTIONS[name], 1, options=options)
@@ -252,12 +252,12 @@ def test_filters_of_inner_products_and_blocks(context: cm.Context, rng: np.rando
     keep = np.repeat(np.repeat(rng.random((5, 4)) < 0.6, 30, 0), 50, 1)
     for scale in (1.0, 300.0, 1e-3):
         xs, ys = ((rng.normal(size=(n, 5)) * scale).astype("f4") for n in (150, 200))
-        found = run(call, {x: xs, y: ys}, context, cm.Ranges.from_mask(keep))
+        result = run(call, {x: xs, y: ys}, context, cm.Ranges.from_mask(keep))
         products = np.where(keep, xs.astype("f8") @ ys.astype("f8").T, -np.inf)
         best = products.max(1)
         some = np.isfinite(best)
-        chosen = np.take_along_axis(products, found, 1)[:, 0]
-        assert np.all(best[some] - chosen[some] <= 8 * EPS * np.abs(best[some])) and (found[~some] == 0).all()
+        products_found = np.take_along_axis(products, result, 1)[:, 0]
+        assert np.all(best[some] - products_found[some] <= 8 * EPS * np.abs(best[some])) and (result[~some] == 0).all()
 
 
 def test_what_the_scheme_leaves_to_others() -> None:
@@ -277,9 +277,9 @@ def test_what_the_scheme_leaves_to_others() -> None:
 def test_pieces_meet_their_partners(count: int) -> None:
     """Along the depth stand r h·h, h·l and l·h of every number, and each side's addend beside ones."""
     slots = OperandPieces(count)
-    met = list(zip(slots.rows(), slots.columns(), strict=True))
-    assert len(met) == 16 * slots.steps and slots.steps == -(-(3 * count + 6) // 16)
+    pairs = list(zip(slots.rows(), slots.columns(), strict=True))
+    assert len(pairs) == 16 * slots.steps and slots.steps == -(-(3 * count + 6) // 16)
     for k in range(count):
-        assert {(f"r{k}h", f"r{k}h"), (f"r{k}h", f"r{k}l"), (f"r{k}l", f"r{k}h")} <= set(met)
+        assert {(f"r{k}h", f"r{k}h"), (f"r{k}h", f"r{k}l"), (f"r{k}l", f"r{k}h")} <= set(pairs)
     ones = {(f"n{i}", "1.0f") for i in range(3)} | {("1.0f", f"n{i}") for i in range(3)}
-    assert ones <= set(met) and met.count(("0.0f", "0.0f")) == 16 * slots.steps - 3 * count - 6
+    assert ones <= set(pairs) and pairs.count(("0.0f", "0.0f")) == 16 * slots.steps - 3 * count - 6

@@ -1,4 +1,4 @@
-"""Sums over pairs of long vectors are as exact as promised, whatever the points are."""
+"""Sums over pairs of long vectors are as exact as promised, for all points."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 from support.long_product_calls import run
-from support.long_vectors import DIM, PROMISED, F, assert_sums, gaussian, points, squares
+from support.long_vectors import DIM, TERM_ERROR, F, assert_sums, gaussian, points, squares
 from support.random_blocks import Halves, drawn_blocks, mask_of
 
 import clmapreduce as cm
@@ -60,14 +60,14 @@ KINDS = (
 
 
 def test_adversarial_points(context: cm.Context, rng: np.random.Generator) -> None:
-    """As exact as promised whatever the points."""
+    """Sums are as exact as promised."""
     formula, (x, y, s, b) = gaussian(DIM)
     call = PairCall(formula, PAIR_REDUCTIONS["Sum"], 1)
     for kind in KINDS:
         xs, ys, scale = adversarial(rng, kind)
         scale = float(np.float32(scale))
-        given = {x: xs, y: ys, s: np.array([scale], "f4"), b: rng.random((97, 1)).astype("f4")}
-        assert_sums(run(call, given, context), -squares(xs, ys) * scale, given[b].astype("f8"), kind)
+        arrays = {x: xs, y: ys, s: np.array([scale], "f4"), b: rng.random((97, 1)).astype("f4")}
+        assert_sums(run(call, arrays, context), -squares(xs, ys) * scale, arrays[b].astype("f8"), kind)
 
 
 def test_numbers_that_are_none(context: cm.Context, rng: np.random.Generator) -> None:
@@ -77,42 +77,42 @@ def test_numbers_that_are_none(context: cm.Context, rng: np.random.Generator) ->
     xs, ys = points(rng, 70, DIM), points(rng, 97, DIM)
     xs[3, 1], xs[66, 0], xs[40, 36] = np.nan, np.inf, -np.inf
     weights = rng.random((97, 1)).astype("f4")
-    given = {x: xs, y: ys, s: np.ones(1, "f4"), b: weights}
-    found = run(call, given, context)
+    arrays = {x: xs, y: ys, s: np.ones(1, "f4"), b: weights}
+    result = run(call, arrays, context)
     fine = np.isfinite(xs).all(1)
-    assert_sums(found[fine], -squares(xs[fine], ys), weights.astype("f8"))
-    assert np.isnan(found[3]) and (found[[66, 40]] == 0).all()
+    assert_sums(result[fine], -squares(xs[fine], ys), weights.astype("f8"))
+    assert np.isnan(result[3]) and (result[[66, 40]] == 0).all()
     ys[7, 20] = np.nan
-    assert np.isnan(run(call, given, context)).all()
+    assert np.isnan(run(call, arrays, context)).all()
     ys[7, 20] = np.inf
-    found = run(call, given, context)
+    result = run(call, arrays, context)
     others = np.arange(97) != 7
-    assert_sums(found[fine], -squares(xs[fine], ys[others]), weights[others].astype("f8"))
+    assert_sums(result[fine], -squares(xs[fine], ys[others]), weights[others].astype("f8"))
 
 
 @pytest.mark.parametrize(("least", "function"), [(-1.0, "Inv"), (1e30, "Rsqrt")])
 def test_products_alone_and_differences_alone(
     context: cm.Context, rng: np.random.Generator, monkeypatch: pytest.MonkeyPatch, least: float, function: str
 ) -> None:
-    """Either way that tiles may go is right where nothing cancels. The formulas are no exponents, and no other test's:
-    plans are kept.
+    """Both ways to compute tiles are right where nothing cancels. The formulas are no exponents, and of this test alone,
+    because plans are cached.
     """
     monkeypatch.setattr(LongTiles, "least", lambda _self, _p: least)
     x, y, b = Variable(0, DIM, 0), Variable(1, DIM, 1), Variable(2, 1, 1)
     formula = F[function](F["SqDist"](x, y) + b)
-    given = {x: points(rng, 70, DIM), y: points(rng, 97, DIM), b: rng.uniform(0.5, 1, (97, 1)).astype("f4")}
-    found = run(PairCall(formula, PAIR_REDUCTIONS["Sum"], 1), given, context)
-    sums = squares(given[x], given[y]) + given[b].T
-    wanted = (1 / (sums if function == "Inv" else np.sqrt(sums))).sum(1, keepdims=True)
-    np.testing.assert_allclose(found, wanted, rtol=PROMISED)
+    arrays = {x: points(rng, 70, DIM), y: points(rng, 97, DIM), b: rng.uniform(0.5, 1, (97, 1)).astype("f4")}
+    result = run(PairCall(formula, PAIR_REDUCTIONS["Sum"], 1), arrays, context)
+    sums = squares(arrays[x], arrays[y]) + arrays[b].T
+    expected = (1 / (sums if function == "Inv" else np.sqrt(sums))).sum(1, keepdims=True)
+    np.testing.assert_allclose(result, expected, rtol=TERM_ERROR)
 
 
 @pytest.mark.parametrize("patience", [0, 10**6])
 def test_groups_that_give_up_and_such_that_never_do(
     context: cm.Context, rng: np.random.Generator, monkeypatch: pytest.MonkeyPatch, patience: int
 ) -> None:
-    """Blobs whose distances lose their digits, with splits or blocks of pairs: pairs alone and tiles by differences
-    are both right. No other test has such vectors: plans are kept.
+    """Blobs whose distances lose their digits, with splits or blocks of pairs: single pairs and tiles by differences
+    are both right. Vectors of a size of their own, because plans are cached.
     """
     monkeypatch.setattr(LongResults, "patience", patience)
     dim = 23 if patience else 24
@@ -120,15 +120,15 @@ def test_groups_that_give_up_and_such_that_never_do(
     xs, ys = points(rng, 150, dim), points(rng, 700, dim)
     xs[::2, 0] += 20
     ys[::3, 0] += 20
-    given = {x: xs, y: ys, s: np.ones(1, "f4"), b: rng.random((700, 1)).astype("f4")}
+    arrays = {x: xs, y: ys, s: np.ones(1, "f4"), b: rng.random((700, 1)).astype("f4")}
     exponent = -squares(xs, ys)
     call = PairCall(formula, PAIR_REDUCTIONS["Sum"], 1, backend=str(rng.choice(["1D", "2D"])))
     if rng.integers(2):
-        assert_sums(run(call, given, context), exponent, given[b].astype("f8"))
+        assert_sums(run(call, arrays, context), exponent, arrays[b].astype("f8"))
         return
     blocks = drawn_blocks(rng, 150, 700)
-    kept = np.where(mask_of(blocks), exponent, -np.inf)
-    assert_sums(run(call, given, context, ranges=Halves(1, blocks)), kept, given[b].astype("f8"))
+    exponents = np.where(mask_of(blocks), exponent, -np.inf)
+    assert_sums(run(call, arrays, context, ranges=Halves(1, blocks)), exponents, arrays[b].astype("f8"))
 
 
 @pytest.mark.parametrize("name", ["Sum", "LogSumExp"])
@@ -136,16 +136,16 @@ def test_exponents_with_a_coordinate_that_rows_lack(context: cm.Context, rng: np
     """So large that the others have no digits left beside it."""
     x, y, b = Variable(0, DIM, 0), Variable(1, DIM, 1), Variable(3, 1, 1)
     for power in (3, 7, rng.uniform(8, 20)):
-        given = {x: points(rng, 40, DIM), y: points(rng, 97, DIM) * 4}
-        given[x][:, 5], given[y][:, 5] = 0, 10**power
-        exponent = given[x].astype("f8") @ given[y].astype("f8").T
+        arrays = {x: points(rng, 40, DIM), y: points(rng, 97, DIM) * 4}
+        arrays[x][:, 5], arrays[y][:, 5] = 0, 10**power
+        exponent = arrays[x].astype("f8") @ arrays[y].astype("f8").T
         if name == "Sum":
-            given[b] = rng.normal(size=(97, 1)).astype("f4")
-            found = run(PairCall(F["Exp"](x | y) * b, PAIR_REDUCTIONS[name], 1), given, context)
-            assert_sums(found, exponent, given[b].astype("f8"), power)
+            arrays[b] = rng.normal(size=(97, 1)).astype("f4")
+            result = run(PairCall(F["Exp"](x | y) * b, PAIR_REDUCTIONS[name], 1), arrays, context)
+            assert_sums(result, exponent, arrays[b].astype("f8"), power)
         else:
-            found = run(PairCall(x | y, PAIR_REDUCTIONS[name], 1), given, context)
-            np.testing.assert_allclose(found[:, 0], np.log(np.exp(exponent).sum(1)), rtol=PROMISED, atol=PROMISED)
+            result = run(PairCall(x | y, PAIR_REDUCTIONS[name], 1), arrays, context)
+            np.testing.assert_allclose(result[:, 0], np.log(np.exp(exponent).sum(1)), rtol=TERM_ERROR, atol=TERM_ERROR)
 
 
 def lacking(rng: np.random.Generator) -> Any:
@@ -153,44 +153,44 @@ def lacking(rng: np.random.Generator) -> Any:
     digits; numbers of any sign, or all alike.
     """
     for power in (3, 5.5, rng.uniform(6, 8), rng.uniform(8, 20)):
-        given = [points(rng, 40, DIM), points(rng, 97, DIM)]
+        arrays = [points(rng, 40, DIM), points(rng, 97, DIM)]
         if rng.integers(2):
-            given = [np.repeat(rng.uniform(0.5, 1, (len(one), 1)).astype("f4"), DIM, 1) for one in given]
+            arrays = [np.repeat(rng.uniform(0.5, 1, (len(one), 1)).astype("f4"), DIM, 1) for one in arrays]
         side = int(rng.integers(2))
-        given[1 - side][:, 5] = 0
-        given[side][rng.choice([slice(None), slice(7, 8)]), 5] = 10**power
-        yield power, *given
+        arrays[1 - side][:, 5] = 0
+        arrays[side][rng.choice([slice(None), slice(7, 8)]), 5] = 10**power
+        yield power, *arrays
 
 
-@pytest.mark.parametrize("squared", [False, True])
+@pytest.mark.parametrize("by_squares", [False, True])
 def test_products_with_a_coordinate_that_others_lack(
-    context: cm.Context, rng: np.random.Generator, squared: bool
+    context: cm.Context, rng: np.random.Generator, by_squares: bool
 ) -> None:
-    """Terms of one column alone: its products are exact whatever those beside it are."""
+    """Terms of one column alone: its products are exact beside any others."""
     x, y, b = Variable(0, DIM, 0), Variable(1, DIM, 1), Variable(2, 1, 1)
-    call = PairCall((F["Square"](x | y) if squared else (x | y)) * b, PAIR_REDUCTIONS["Sum"], 1)
+    call = PairCall((F["Square"](x | y) if by_squares else (x | y)) * b, PAIR_REDUCTIONS["Sum"], 1)
     for power, xs, ys in lacking(rng):
         for column in (7, int(rng.integers(97))):
             weights = np.zeros((97, 1), "f4")
             weights[column] = 1
-            found = run(call, {x: xs, y: ys, b: weights}, context)[:, 0]
+            result = run(call, {x: xs, y: ys, b: weights}, context)[:, 0]
             terms = xs.astype("f8") * ys[column]
-            size, wanted = np.abs(terms).sum(1), terms.sum(1)
-            off = 2 * PROMISED * size**2 if squared else PROMISED * size
-            assert np.all(np.abs(found - (wanted**2 if squared else wanted)) <= off), (power, column)
+            size, expected = np.abs(terms).sum(1), terms.sum(1)
+            off = 2 * TERM_ERROR * size**2 if by_squares else TERM_ERROR * size
+            assert np.all(np.abs(result - (expected**2 if by_squares else expected)) <= off), (power, column)
 
 
 def test_inner_products_of_any_magnitude(context: cm.Context, rng: np.random.Generator) -> None:
-    """Rows and columns have scales of their own; what is not finite, or nearly so, is computed as it stands."""
+    """Rows and columns have scales of their own; products with numbers near overflow are computed as the formula says."""
     x, y = Variable(0, 20, 0), Variable(1, 20, 1)
     xs, ys = points(rng, 40, 20).astype("f8"), points(rng, 50, 20).astype("f8")
     xs = (xs * 10.0 ** rng.integers(-15, 15, (40, 1))).astype("f4")
     ys = (ys * 10.0 ** rng.integers(-4, 4, (1, 20))).astype("f4")  # of the columns' coordinates
     xs[5], xs[9, 3], xs[11], ys[31] = 0, np.inf, 1e31, 1e-32
-    found = run(PairCall((x | y) * 1, PAIR_REDUCTIONS["Sum"], 1), {x: xs, y: ys}, context)
+    result = run(PairCall((x | y) * 1, PAIR_REDUCTIONS["Sum"], 1), {x: xs, y: ys}, context)
     with np.errstate(invalid="ignore"):
-        wanted = (xs.astype("f8") @ ys.astype("f8").T).sum(1, keepdims=True)
+        expected = (xs.astype("f8") @ ys.astype("f8").T).sum(1, keepdims=True)
     sizes = np.linalg.norm(xs.astype("f8"), axis=1, keepdims=True) * np.linalg.norm(ys.astype("f8"), axis=1).sum()
     fine = np.arange(40) != 9
-    assert np.all(np.abs(found - wanted)[fine] <= PROMISED * sizes[fine])
-    assert not np.isfinite(found[9]).any()
+    assert np.all(np.abs(result - expected)[fine] <= TERM_ERROR * sizes[fine])
+    assert not np.isfinite(result[9]).any()

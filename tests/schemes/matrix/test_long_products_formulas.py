@@ -7,7 +7,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from support.long_product_calls import BOXES, dense, kernels, run
-from support.long_vectors import DIM, PROMISED, F, assert_sums, gaussian, points, squares
+from support.long_vectors import DIM, TERM_ERROR, F, assert_sums, gaussian, points, squares
 from support.pair_plans import layout_of, pair_plan
 from support.plans import FACTS, PARALLEL, SEQUENTIAL, source_of
 
@@ -34,10 +34,10 @@ def test_sums(context: cm.Context, rng: np.random.Generator, box: MatrixLongBox)
     formula, (x, y, s, b) = gaussian(dim)
     call = PairCall(formula, PAIR_REDUCTIONS["Sum"], 1)
     for rows, columns in ((1, 1), (15, 17), (16, 33), (65, 64), (70, 193)):
-        given = {x: points(rng, rows, dim), y: points(rng, columns, dim), s: rng.uniform(0.1, 3, 1).astype("f4")}
-        given[b] = rng.normal(size=(columns, 1)).astype("f4")
-        exponent = -squares(given[x], given[y]) * float(given[s][0])
-        assert_sums(run(call, given, context, box), exponent, given[b].astype("f8"), (dim, rows, columns))
+        arrays = {x: points(rng, rows, dim), y: points(rng, columns, dim), s: rng.uniform(0.1, 3, 1).astype("f4")}
+        arrays[b] = rng.normal(size=(columns, 1)).astype("f4")
+        exponent = -squares(arrays[x], arrays[y]) * float(arrays[s][0])
+        assert_sums(run(call, arrays, context, box), exponent, arrays[b].astype("f8"), (dim, rows, columns))
 
 
 @pytest.mark.parametrize("dtype", ["float32", "float16"])
@@ -50,17 +50,17 @@ def test_other_kernels(context: cm.Context, rng: np.random.Generator, name: str,
     xs, ys = points(rng, 70, DIM).astype(dtype), points(rng, 97, DIM).astype(dtype)
     ys[:20] = xs[10:30]
     ys[60] *= 50
-    given = {x: xs, y: ys, b: rng.normal(size=(97, 2)).astype(dtype)}
-    found = run(PairCall(kernels(name, x, y) * b, PAIR_REDUCTIONS["Sum"], 1), given, context)
-    terms, weights = dense(name, xs, ys), given[b].astype("f8")
+    arrays = {x: xs, y: ys, b: rng.normal(size=(97, 2)).astype(dtype)}
+    result = run(PairCall(kernels(name, x, y) * b, PAIR_REDUCTIONS["Sum"], 1), arrays, context)
+    terms, weights = dense(name, xs, ys), arrays[b].astype("f8")
     sizes = np.abs(terms)
     if name == "inner product":  # relative to what is added up
         sizes = np.linalg.norm(xs.astype("f8"), axis=1)[:, None] * np.linalg.norm(ys.astype("f8"), axis=1)
-    off = PROMISED * np.maximum(sizes, 0.02) @ np.abs(weights)
+    off = TERM_ERROR * np.maximum(sizes, 0.02) @ np.abs(weights)
     if dtype == "float16":
         off = off + 2e-3 * np.abs(terms @ weights) + 1e-6
-    assert found.dtype == dtype
-    assert np.all(np.abs(found - terms @ weights) <= off)
+    assert result.dtype == dtype
+    assert np.all(np.abs(result - terms @ weights) <= off)
 
 
 @pytest.mark.parametrize("name", ["LogSumExp", "SumSoftMaxWeight"])
@@ -70,19 +70,19 @@ def test_exponents_of_reductions(context: cm.Context, rng: np.random.Generator, 
     x, y, w = Variable(0, DIM, 0), Variable(1, DIM, 1), Variable(2, 2, 1)
     weight = w if name == "SumSoftMaxWeight" else None
     call = PairCall((x | y) if product else -F["SqDist"](x, y), PAIR_REDUCTIONS[name], 1, weight)
-    given = {x: points(rng, 40, DIM), y: points(rng, 97, DIM)}
-    given[x][30:] *= 20
+    arrays = {x: points(rng, 40, DIM), y: points(rng, 97, DIM)}
+    arrays[x][30:] *= 20
     if weight is not None:
-        given[w] = rng.random((97, 2)).astype("f4")
-    found = run(call, given, context)
-    exponent = dense("inner product", given[x], given[y]) if product else -squares(given[x], given[y])
+        arrays[w] = rng.random((97, 2)).astype("f4")
+    result = run(call, arrays, context)
+    exponent = dense("inner product", arrays[x], arrays[y]) if product else -squares(arrays[x], arrays[y])
     top = exponent.max(1, keepdims=True)
     terms = np.exp(exponent - top)
     if weight is None:
-        np.testing.assert_allclose(found, top + np.log(terms.sum(1, keepdims=True)), rtol=PROMISED, atol=PROMISED)
+        np.testing.assert_allclose(result, top + np.log(terms.sum(1, keepdims=True)), rtol=TERM_ERROR, atol=TERM_ERROR)
     else:
-        off = 2 * PROMISED * (1 + np.abs(exponent).max(1, keepdims=True))
-        assert np.all(np.abs(found - terms @ given[w] / terms.sum(1, keepdims=True)) <= off)
+        off = 2 * TERM_ERROR * (1 + np.abs(exponent).max(1, keepdims=True))
+        assert np.all(np.abs(result - terms @ arrays[w] / terms.sum(1, keepdims=True)) <= off)
 
 
 # ---------------------------------------------------------------------------------------------------------- no device
@@ -114,9 +114,9 @@ def test_what_the_scheme_leaves_to_others() -> None:
     ],
 )  # fmt: skip
 def test_slopes_are_those_of_exponents(text: str, op: str, count: int | None) -> None:
-    """Known where the distance goes into exponents alone, by a factor that is the same for all pairs."""
-    (found,) = products_of(layout_of(text, op), PARALLEL, FACTS["nvidia"])
-    assert (found.slopes is None) if count is None else (found.slopes is not None and len(found.slopes) == count)
+    """There are slopes where the distance goes into exponents alone, by a factor that is the same for all pairs."""
+    (product,) = products_of(layout_of(text, op), PARALLEL, FACTS["nvidia"])
+    assert (product.slopes is None) if count is None else (product.slopes is not None and len(product.slopes) == count)
 
 
 @pytest.mark.parametrize("role", [Role.ROW, Role.COLUMN])
@@ -144,8 +144,8 @@ def test_many_steps_are_added_up_in_two_sums() -> None:
     assert MATRIX_LONG.tile == 128
 
 
-@pytest.mark.parametrize(("dim", "mixed"), [(32, 0), (17, 1), (21, 5), (22, 0), (300, 0)])
-def test_a_short_last_step_is_one_product(dim: int, mixed: int) -> None:
+@pytest.mark.parametrize(("dim", "product_count"), [(32, 0), (17, 1), (21, 5), (22, 0), (300, 0)])
+def test_a_short_last_step_is_one_product(dim: int, product_count: int) -> None:
     """Of at most five coordinates: three pieces of each fit an instruction."""
     products = products_of(layout_of(f"SqDist(Vi(0,{dim}),Vj(1,{dim}))"), PARALLEL, FACTS["nvidia"])
-    assert SideOperands(Role.ROW, products, 64, True).parts[0].mixed == mixed
+    assert SideOperands(Role.ROW, products, 64, True).parts[0].mixed == product_count

@@ -29,7 +29,7 @@ pytestmark = pytest.mark.drawn(seldom="pocl")
 
 DIM = 37
 SAMPLE = 16
-"""Tiles of which one is looked at where 10 columns are wanted of 10⁵."""
+"""One tile of so many is the sample, for 10 columns of 10⁵."""
 DISTANCE = f"SqDist(Vi(0,{DIM}),Vj(1,{DIM}))"
 X, Y = Variable(0, DIM, 0), Variable(1, DIM, 1)
 WIDE = MatrixNearestBox(64, 1, 2, 2, groups=8, tiles=2, merge_block=32, sample=2)
@@ -46,14 +46,14 @@ def run(
 ) -> list[Any]:  # fmt: skip
     """The outputs of the scheme, (…, rows, values) each."""
     formula = vector(text)
-    given = {X: x, Y: y, Variable(2, np.size(s), 2): np.atleast_1d(s).astype("f4")}
-    used = {variable: array for variable, array in given.items() if variable in formula.variables}
+    arrays = {X: x, Y: y, Variable(2, np.size(s), 2): np.atleast_1d(s).astype("f4")}
+    arrays_of_formula = {variable: array for variable, array in arrays.items() if variable in formula.variables}
     call = PairCall(formula, PAIR_REDUCTIONS[name], axis, None, PairOptions(k=k))
     ranges = None if blocks is None else Halves(axis, blocks)
-    prepared = prepare_pairs(call, used, Options("parallel", context), box or box_of(context), ranges)
+    prepared = prepare_pairs(call, arrays_of_formula, Options("parallel", context), box or box_of(context), ranges)
     assert isinstance(prepared, Prepared)
     assert "kernel/matrix/pairwise_matrix_nearest" in [stage.spec.template for stage in prepared.executable.plan.stages]
-    return [np.asarray(found).reshape(*found.shape[: x.ndim - 1], -1) for found in prepared.run()]
+    return [np.asarray(result).reshape(*result.shape[: x.ndim - 1], -1) for result in prepared.run()]
 
 
 def points(rng: np.random.Generator, count: int, dim: int = DIM) -> Any:
@@ -65,14 +65,14 @@ def squares(x: Any, y: Any) -> Any:
         return np.square(x.astype("f8")[:, None] - y.astype("f8")).sum(-1)
 
 
-def assert_nearest(found: Any, square: Any, k: int, told: Any = "") -> None:
+def assert_nearest(result: Any, square: Any, k: int, label: Any = "") -> None:
     """Columns whose distances are the least, in order, up to what the formula rounds; none that is no number."""
     square = np.where(square < np.finfo("f4").max, square, np.inf)
-    wanted = np.sort(square, axis=1)[:, :k]
-    own, there = np.take_along_axis(square, found, 1), np.isfinite(wanted)
-    assert found.shape == wanted.shape and np.all(found[~there] == 0), told
-    assert np.all(np.abs(own[there] - wanted[there]) <= 1e-5 * wanted[there]), told
-    assert all(len(set(row[keep])) == keep.sum() for row, keep in zip(found, there, strict=True)), told
+    expected = np.sort(square, axis=1)[:, :k]
+    own, there = np.take_along_axis(square, result, 1), np.isfinite(expected)
+    assert result.shape == expected.shape and np.all(result[~there] == 0), label
+    assert np.all(np.abs(own[there] - expected[there]) <= 1e-5 * expected[there]), label
+    assert all(len(set(row[keep])) == keep.sum() for row, keep in zip(result, there, strict=True)), label
 
 
 @pytest.mark.parametrize("box", [None, WIDE], ids=str)
@@ -84,8 +84,8 @@ def test_columns(context: cm.Context, rng: np.random.Generator, k: int, box: Mat
     for rows, columns in ((1, k), (15, 17), (70, 193), (33, 2500)):
         x, y = points(rng, rows), points(rng, columns)
         name = "ArgKMin" if k > 1 else "ArgMin"
-        (found,) = run(name, x, y, context, k if k > 1 else None, box=box)
-        assert_nearest(found, squares(x, y), k, (rows, columns))
+        (result,) = run(name, x, y, context, k if k > 1 else None, box=box)
+        assert_nearest(result, squares(x, y), k, (rows, columns))
 
 
 @pytest.mark.parametrize("name", ["Min", "Max", "ArgMax", "Min_ArgMin", "Max_ArgMax", "KMin", "KMin_ArgKMin"])
@@ -96,20 +96,20 @@ def test_other_operators(context: cm.Context, rng: np.random.Generator, name: st
     outputs = run(name, x, y, context, k if "K" in name else None)
     square = squares(x, y)
     sign = -1 if "Max" in name else 1
-    wanted = sign * np.sort(sign * square, axis=1)[:, :k]
+    expected = sign * np.sort(sign * square, axis=1)[:, :k]
     if not name.startswith("Arg"):
-        np.testing.assert_allclose(outputs[0], wanted, rtol=1e-5)
+        np.testing.assert_allclose(outputs[0], expected, rtol=1e-5)
     if "Arg" in name:
-        np.testing.assert_allclose(np.take_along_axis(square, outputs[-1], 1), wanted, rtol=1e-5)
+        np.testing.assert_allclose(np.take_along_axis(square, outputs[-1], 1), expected, rtol=1e-5)
 
 
 @pytest.mark.parametrize("text", [f"-{DISTANCE}", f"Pm(2,1)*{DISTANCE}", f"Sqrt({DISTANCE})/Pm(2,1)"])
 def test_values_that_fall_or_grow_with_distances(context: cm.Context, rng: np.random.Generator, text: str) -> None:
-    """By a factor of either sign, which is known when it runs; and their roots."""
+    """By a factor of either sign, known only at run time; and their roots."""
     x, y, s = points(rng, 40), points(rng, 700), float(rng.choice([0.5, -3]))
-    (found,) = run("ArgKMin", x, y, context, 3, text, s)
+    (result,) = run("ArgKMin", x, y, context, 3, text, s)
     values = {"-": -1.0, "P": s}.get(text[0], 1 / s) * squares(x, y) ** (0.5 if "Sqrt" in text else 1)
-    own = np.take_along_axis(values, found, 1)
+    own = np.take_along_axis(values, result, 1)
     np.testing.assert_allclose(own, np.sort(values, axis=1)[:, :3], rtol=1e-5)
 
 
@@ -119,11 +119,11 @@ def test_weights_below_zero(context: cm.Context, rng: np.random.Generator, name:
     x, y, k = points(rng, 40), points(rng, 500), 4 if "K" in name else 1
     for weights in (-np.ones(DIM, "f4"), rng.normal(size=DIM).astype("f4")):
         text = f"WeightedSqDist(Pm(2,{DIM}),Vi(0,{DIM}),Vj(1,{DIM}))"
-        (found,) = run(name, x, y, context, k if "K" in name else None, text, weights)
+        (result,) = run(name, x, y, context, k if "K" in name else None, text, weights)
         values = ((x.astype("f8")[:, None] - y) ** 2 * weights).sum(-1)
         values = -values if name == "ArgMax" else values
         sizes = ((x.astype("f8")[:, None] - y) ** 2 * abs(weights)).sum(-1).max(1, keepdims=True)
-        off = np.take_along_axis(values, found, 1) - np.sort(values, axis=1)[:, :k]
+        off = np.take_along_axis(values, result, 1) - np.sort(values, axis=1)[:, :k]
         assert np.all(np.abs(off) <= 2 * (DIM + 8) * 2.0**-24 * sizes)  # what the formula may round of either one
 
 
@@ -150,7 +150,7 @@ def test_inner_products(context: cm.Context, rng: np.random.Generator, name: str
             y[70] = 3e30
     operator, sign = ("ArgKMin", 1) if rng.integers(2) else ("ArgMax", -1)
     k = 4 if operator == "ArgKMin" else 1
-    (found,) = run(operator, x, y, context, k if k > 1 else None, COSINES[name], s)
+    (result,) = run(operator, x, y, context, k if k > 1 else None, COSINES[name], s)
     wide = [a.astype("f8") for a in (x, y)]
     with np.errstate(all="ignore"):
         norms = [np.linalg.norm(a, axis=1) for a in wide]
@@ -163,10 +163,10 @@ def test_inner_products(context: cm.Context, rng: np.random.Generator, name: str
             values[:, 50] = 0  # Normalize leaves nothing as it is
     fine = np.isfinite(values).sum(1) >= k
     fine &= np.isfinite(x).all(1) & (norms[0] > 0)
-    wanted = np.sort(values, axis=1)[fine, :k]
-    own = np.take_along_axis(values, found, 1)[fine]
-    size = np.take_along_axis(np.where(np.isfinite(sizes), sizes, 0), found, 1)[fine].max(1, keepdims=True)
-    assert np.all(np.abs(own - wanted) <= 1e-5 * np.maximum(size, np.abs(wanted)))
+    expected = np.sort(values, axis=1)[fine, :k]
+    own = np.take_along_axis(values, result, 1)[fine]
+    size = np.take_along_axis(np.where(np.isfinite(sizes), sizes, 0), result, 1)[fine].max(1, keepdims=True)
+    assert np.all(np.abs(own - expected) <= 1e-5 * np.maximum(size, np.abs(expected)))
 
 
 def adversarial(rng: np.random.Generator, kind: str) -> tuple[Any, Any]:
@@ -198,12 +198,12 @@ KINDS = (
 
 @pytest.mark.parametrize("name", ["ArgMin", "ArgKMin"])
 def test_adversarial_points(context: cm.Context, rng: np.random.Generator, name: str) -> None:
-    """What bounds cannot tell apart is computed again: always the right columns."""
+    """Pairs that bounds cannot order are computed again: always the right columns."""
     for kind in KINDS:
         x, y = adversarial(rng, kind)
         k = 5 if "K" in name else 1
-        (found,) = run(name, x, y, context, k if "K" in name else None)
-        assert_nearest(found, squares(x, y), k, kind)
+        (result,) = run(name, x, y, context, k if "K" in name else None)
+        assert_nearest(result, squares(x, y), k, kind)
 
 
 @pytest.mark.parametrize("name", ["ArgMin", "ArgKMin", "ArgMax"])
@@ -213,18 +213,18 @@ def test_ties_go_to_the_lower_index(context: cm.Context, rng: np.random.Generato
     y[300:] = y[:300]
     square = squares(x, y)
     k = 7 if "K" in name else 1
-    (found,) = run(name, x, y, context, k if "K" in name else None)
+    (result,) = run(name, x, y, context, k if "K" in name else None)
     order = np.argsort(-square if name == "ArgMax" else square, axis=1, kind="stable")
-    np.testing.assert_array_equal(found, order[:, :k])
+    np.testing.assert_array_equal(result, order[:, :k])
 
 
 def test_numbers_that_are_none(context: cm.Context, rng: np.random.Generator) -> None:
-    """Rows and columns with NaN or infinities are nobody's neighbours, and change nobody else's."""
+    """Rows and columns with NaN or infinities are no neighbours, and do not change those of others."""
     x, y = points(rng, 70), points(rng, 300)
     x[3, 1], x[66, 0], y[7, 20], y[200, 3], y[64:80] = np.nan, np.inf, np.nan, -np.inf, np.nan
-    (found,) = run("ArgKMin", x, y, context, 4)
-    assert_nearest(found, squares(x, y), 4)
-    assert (found[[3, 66]] == 0).all()
+    (result,) = run("ArgKMin", x, y, context, 4)
+    assert_nearest(result, squares(x, y), 4)
+    assert (result[[3, 66]] == 0).all()
     values, places = run("KMin_ArgKMin", x[:5], np.full_like(y, np.nan), context, 4)
     assert np.all(values == np.inf) and np.all(places == 0)
 
@@ -233,47 +233,47 @@ def test_numbers_that_are_none(context: cm.Context, rng: np.random.Generator) ->
 def test_all_in_doubt(
     context: cm.Context, rng: np.random.Generator, monkeypatch: pytest.MonkeyPatch, k: int
 ) -> None:  # fmt: skip
-    """Where bounds tell nothing, tiles compute all rows; no other test has such vectors: plans are kept."""
+    """Where bounds exclude nothing, tiles compute all rows. Vectors of a size of their own, because plans are cached."""
     monkeypatch.setattr(Nearest, "doubt", property(lambda _self: 0.9))
     dim = 23
     x, y = points(rng, 300, dim), points(rng, 900, dim)
     text = f"SqDist(Vi(0,{dim}),Vj(1,{dim}))"
     formula = vector(text)
     call = PairCall(formula, PAIR_REDUCTIONS["ArgKMin"], 1, None, PairOptions(k=k))
-    given = {Variable(0, dim, 0): x, Variable(1, dim, 1): y}
+    arrays = {Variable(0, dim, 0): x, Variable(1, dim, 1): y}
     blocks = drawn_blocks(rng, 300, 900)
     for ranges, keep in ((None, np.full((300, 900), True)), (Halves(1, blocks), mask_of(blocks))):
-        prepared = prepare_pairs(call, given, Options("parallel", context), box_of(context), ranges)
+        prepared = prepare_pairs(call, arrays, Options("parallel", context), box_of(context), ranges)
         assert isinstance(prepared, Prepared)
-        found = prepared.run()[0].reshape(300, k)
-        assert_nearest(found, np.where(keep, squares(x, y), np.inf), k)
+        result = prepared.run()[0].reshape(300, k)
+        assert_nearest(result, np.where(keep, squares(x, y), np.inf), k)
 
 
 @pytest.mark.parametrize("code", ["f4", "f2"])
 def test_batches_the_other_axis_and_floats_of_16_bits(context: cm.Context, rng: np.random.Generator, code: str) -> None:
     """Every element has lists of its own."""
     x, y = (points(rng, 3 * count).reshape(3, count, DIM).astype(code) for count in (400, 50))
-    (found,) = run("ArgKMin", x, y, context, 2, axis=0)
+    (result,) = run("ArgKMin", x, y, context, 2, axis=0)
     for i in range(3):
-        assert_nearest(found[i].reshape(50, 2), squares(y[i], x[i]), 2)
+        assert_nearest(result[i].reshape(50, 2), squares(y[i], x[i]), 2)
 
 
 @pytest.mark.parametrize("box", [None, WIDE], ids=str)
 @pytest.mark.parametrize("k", [1, 6])
 def test_blocks_of_pairs(context: cm.Context, rng: np.random.Generator, k: int, box: MatrixNearestBox | None) -> None:
-    """Clusters of all sizes, rows that meet fewer columns than are wanted or none, and points that are hard to tell."""
+    """Clusters of all sizes, rows with fewer than k columns or none, and points at nearly equal distances."""
     if box is not None and box.block > context.facts.max_group_size:
         pytest.skip("groups are smaller here")
     name = "ArgKMin" if k > 1 else "ArgMin"
     for rows, columns in ((1, 40), (130, 193), (70, 2500)):
         x, y, blocks = points(rng, rows), points(rng, columns), drawn_blocks(rng, rows, columns)
-        (found,) = run(name, x, y, context, k if k > 1 else None, box=box, blocks=blocks)
-        assert_nearest(found, np.where(mask_of(blocks), squares(x, y), np.inf), k, (blocks.clusters, blocks.intervals))
+        (result,) = run(name, x, y, context, k if k > 1 else None, box=box, blocks=blocks)
+        assert_nearest(result, np.where(mask_of(blocks), squares(x, y), np.inf), k, (blocks.clusters, blocks.intervals))
     for kind in KINDS[:3]:
         x, y = adversarial(rng, kind)
         blocks = drawn_blocks(rng, len(x), len(y))
-        (found,) = run(name, x, y, context, k if k > 1 else None, box=box, blocks=blocks)
-        assert_nearest(found, np.where(mask_of(blocks), squares(x, y), np.inf), k, (kind, blocks.clusters))
+        (result,) = run(name, x, y, context, k if k > 1 else None, box=box, blocks=blocks)
+        assert_nearest(result, np.where(mask_of(blocks), squares(x, y), np.inf), k, (kind, blocks.clusters))
 
 
 @pytest.mark.parametrize("text", [DISTANCE, INNER])
@@ -282,14 +282,14 @@ def test_ties_of_blocks(context: cm.Context, rng: np.random.Generator, text: str
     x, y = (rng.integers(-1, 2, (2, count, DIM)).astype("f4") for count in (600, 40))
     x[:, 300:] = x[:, :300]
     blocks = drawn_blocks(rng, 40, 600)
-    values, found = run("KMin_ArgKMin", x, y, context, 7, text, axis=0, blocks=blocks)
+    values, result = run("KMin_ArgKMin", x, y, context, 7, text, axis=0, blocks=blocks)
     for i in range(2):
         own = squares(y[i], x[i]) if text == DISTANCE else (y[i] @ x[i].T).astype("f8")
-        kept = np.where(mask_of(blocks), own, np.inf)
-        order = np.argsort(kept, axis=1, kind="stable")[:, :7]
-        wanted = np.take_along_axis(kept, order, 1)
-        np.testing.assert_array_equal(values[i].reshape(40, 7), wanted)
-        np.testing.assert_array_equal(found[i].reshape(40, 7), np.where(wanted < np.inf, order, 0))
+        distances = np.where(mask_of(blocks), own, np.inf)
+        order = np.argsort(distances, axis=1, kind="stable")[:, :7]
+        expected = np.take_along_axis(distances, order, 1)
+        np.testing.assert_array_equal(values[i].reshape(40, 7), expected)
+        np.testing.assert_array_equal(result[i].reshape(40, 7), np.where(expected < np.inf, order, 0))
 
 
 def test_the_same_bits_every_time(context: cm.Context, rng: np.random.Generator) -> None:
@@ -302,7 +302,7 @@ def test_the_same_bits_every_time(context: cm.Context, rng: np.random.Generator)
 
 # ---------------------------------------------------------------------------------------------------------- no device
 def test_what_suits_the_scheme() -> None:
-    """One distance, scaled, under a root or not, of which a few are kept."""
+    """The few best of one distance, scaled, under a root or not."""
     for text, op, more in (
         (DISTANCE, "ArgMin", {}), (f"-{DISTANCE}", "Max", {}), (f"Sqrt({DISTANCE}/Pm(2,1))", "ArgKMin", {"k": MOST_KEPT}),
         (f"WeightedSqDist(Pm(2,{DIM}),Vi(0,{DIM}),Vj(1,{DIM}))", "KMin", {"k": 3}), (INNER, "ArgMax", {}),
@@ -321,8 +321,8 @@ def test_what_suits_the_scheme() -> None:
 
 
 def test_where_it_is_chosen() -> None:
-    """On devices with matrix units, for many pairs; bars are for several columns, looked for in more of them where
-    there are few. Sums stay what they were.
+    """On devices with matrix units, for many pairs; bars are for lists of several columns, and look at more columns
+    where there are few. Sums do not change.
     """
     facts, many, few = FACTS["nvidia"], Pairwise(10**5, 10**5, 1, 10**7), Pairwise(1000, 1000, 1, 10**6)
     one, ten = layout_of(DISTANCE, "ArgMin"), layout_of(DISTANCE, "ArgKMin", k=10)
@@ -351,7 +351,7 @@ def test_where_it_is_chosen() -> None:
         assert matrix_default(ten, sparse(Pairwise(96_000, 10**5, 1, 10**7), blocks), PARALLEL, facts) == box
 
 
-def test_what_is_told() -> None:
+def test_explanations() -> None:
     """Lists, and bars where there are some; launches for rows in doubt."""
     plan = pair_plan(layout_of(DISTANCE, "ArgKMin", k=10), 10**5, 10**5, PARALLEL, FACTS["nvidia"], box=MATRIX_NEAREST)
     assert "lists of 12 columns a row" in plan.why and "bars from every 8 tiles" in plan.why

@@ -1,4 +1,4 @@
-"""Weighted distances and inner products of long vectors, and such of scaled vectors, by matrix instructions on every
+"""Weighted distances and inner products of long vectors, those of scaled vectors too, by matrix instructions on every
 device, against NumPy in float64.
 """
 
@@ -29,11 +29,11 @@ NAMES = (f"x=Vi(0,{DIM})", f"y=Vj(1,{DIM})", f"s=Pm(2,{DIM})", "b=Vj(3,1)", "u=P
 VARIABLES = [
     Variable(0, DIM, 0), Variable(1, DIM, 1), Variable(2, DIM, 2), Variable(3, 1, 1), Variable(4, 1, 2), Variable(5, 1, 0)
 ]  # fmt: skip
-PROMISED = 3e-6
+TERM_ERROR = 3e-6
 
 
 @dataclass(frozen=True)
-class Made:
+class Product:
     """A product as KeOps writes it and as NumPy does: the numbers of rows and columns, of x, y, s, u and v."""
 
     text: str
@@ -42,111 +42,111 @@ class Made:
 
 
 PRODUCTS = {
-    "divided": Made("Sum(Square((x-y)/s))", True, lambda x, y, s, u, v: (x / s, y / s)),
-    "scaled": Made("SqDist(x/s,y/s)", True, lambda x, y, s, u, v: (x / s, y / s)),
-    "weighted": Made("WeightedSqNorm(s,x-y)", True, lambda x, y, s, u, v: (x * np.sqrt(s), y * np.sqrt(s))),
-    "a power": Made("Sum(s*s*s/u*Square(y-x))", True, lambda x, y, s, u, v: (x * (s**3 / u) ** 0.5, y * (s**3 / u) ** 0.5)),
-    "of functions": Made("SqDist(Sin(x*v)+s,y*u)", True, lambda x, y, s, u, v: (np.sin(x * v) + s, y * u)),
-    "inner": Made("Sum(x*s*y)", False, lambda x, y, s, u, v: (x * s, y)),
-    "inner, divided": Made("Sum((x/s)*y/(v*u))", False, lambda x, y, s, u, v: (x / s / v, y / u)),
-    "inner of functions": Made("Sum((x+v)*Exp(-y*s)*(2-x))", False, lambda x, y, s, u, v: ((x + v) * (2 - x), np.exp(-y * s))),
-    "cosine": Made("Normalize(x)|Normalize(y)", False, lambda x, y, s, u, v: tuple(a / np.linalg.norm(a, axis=-1, keepdims=True) for a in (x, y))),
+    "divided": Product("Sum(Square((x-y)/s))", True, lambda x, y, s, u, v: (x / s, y / s)),
+    "scaled": Product("SqDist(x/s,y/s)", True, lambda x, y, s, u, v: (x / s, y / s)),
+    "weighted": Product("WeightedSqNorm(s,x-y)", True, lambda x, y, s, u, v: (x * np.sqrt(s), y * np.sqrt(s))),
+    "a power": Product("Sum(s*s*s/u*Square(y-x))", True, lambda x, y, s, u, v: (x * (s**3 / u) ** 0.5, y * (s**3 / u) ** 0.5)),
+    "of functions": Product("SqDist(Sin(x*v)+s,y*u)", True, lambda x, y, s, u, v: (np.sin(x * v) + s, y * u)),
+    "inner": Product("Sum(x*s*y)", False, lambda x, y, s, u, v: (x * s, y)),
+    "inner, divided": Product("Sum((x/s)*y/(v*u))", False, lambda x, y, s, u, v: (x / s / v, y / u)),
+    "inner of functions": Product("Sum((x+v)*Exp(-y*s)*(2-x))", False, lambda x, y, s, u, v: ((x + v) * (2 - x), np.exp(-y * s))),
+    "cosine": Product("Normalize(x)|Normalize(y)", False, lambda x, y, s, u, v: tuple(a / np.linalg.norm(a, axis=-1, keepdims=True) for a in (x, y))),
 }  # fmt: skip
 
 
-def drawn(rng: np.random.Generator, rows: int, columns: int, batch: int = 0) -> dict[Variable, Any]:
+def random_arrays(rng: np.random.Generator, rows: int, columns: int, batch: int = 0) -> dict[Variable, Any]:
     shapes = [(rows, DIM), (columns, DIM), (DIM,), (columns, 1), (1,), (rows, 1)]
-    given = [rng.normal(size=((batch,) if batch else ()) + shape) for shape in shapes]
-    given[0], given[1] = given[0] / DIM**0.5, given[1] / DIM**0.5
+    arrays = [rng.normal(size=((batch,) if batch else ()) + shape) for shape in shapes]
+    arrays[0], arrays[1] = arrays[0] / DIM**0.5, arrays[1] / DIM**0.5
     for k in (2, 4, 5):  # weights and divisors
-        given[k] = rng.uniform(0.5, 2, given[k].shape)
-    return {variable: array.astype("f4") for variable, array in zip(VARIABLES, given, strict=True)}
+        arrays[k] = rng.uniform(0.5, 2, arrays[k].shape)
+    return {variable: array.astype("f4") for variable, array in zip(VARIABLES, arrays, strict=True)}
 
 
-def run(text: str, given: dict[Variable, Any], context: cm.Context, name: str = "Sum", ranges: Any = None) -> Any:
+def run(text: str, arrays: dict[Variable, Any], context: cm.Context, name: str = "Sum", ranges: Any = None) -> Any:
     """The results of the scheme for long vectors."""
     formula = vector(text, *NAMES)
-    used = {variable: array for variable, array in given.items() if variable in formula.variables}
+    arrays_of_formula = {variable: array for variable, array in arrays.items() if variable in formula.variables}
     box = MATRIX_LONG_CPU if context.facts.kind == "cpu" else MatrixLongBox(128, 2, 4, 2)
     options = Options("parallel", context)
-    prepared = prepare_pairs(PairCall(formula, PAIR_REDUCTIONS[name], 1), used, options, box, ranges)
+    prepared = prepare_pairs(PairCall(formula, PAIR_REDUCTIONS[name], 1), arrays_of_formula, options, box, ranges)
     assert isinstance(prepared, Prepared)
     assert "kernel/matrix/pairwise_matrix_long" in [stage.spec.template for stage in prepared.executable.plan.stages]
     return prepared.run()[0]
 
 
-def dense(made: Made, given: dict[Variable, Any]) -> tuple[Any, Any]:
+def dense(product_case: Product, arrays: dict[Variable, Any]) -> tuple[Any, Any]:
     """The products in float64, and what their rounding is relative to."""
-    x, y, s, _, u, v = (array.astype("f8") for array in given.values())
+    x, y, s, _, u, v = (array.astype("f8") for array in arrays.values())
     s, u = s[..., None, :], u[..., None, :]
-    rows, columns = made.numbers(x, y, s, u, v)
-    if made.distance:
+    rows, columns = product_case.numbers(x, y, s, u, v)
+    if product_case.distance:
         square = np.square(rows[..., :, None, :] - columns[..., None, :, :]).sum(-1)
         return square, square
     norms = [np.linalg.norm(side, axis=-1) for side in (rows, columns)]
     return rows @ np.swapaxes(columns, -1, -2), norms[0][..., :, None] * norms[1][..., None, :]
 
 
-def assert_sums(made: Made, found: Any, given: dict[Variable, Any], kept: Any = True) -> None:
+def assert_sums(product_case: Product, result: Any, arrays: dict[Variable, Any], mask: Any = True) -> None:
     """Sums of exp(-p/4) b within what their terms may be off by."""
-    product, size = dense(made, given)
-    b = np.swapaxes(given[VARIABLES[3]].astype("f8"), -1, -2)
-    terms = np.where(kept, np.exp(-product / 4) * b, 0)
-    off = PROMISED * (np.abs(terms) * (1 + size)).sum(-1)
-    assert np.all(np.abs(found[..., 0] - terms.sum(-1)) <= off + 1e-37)
+    product, size = dense(product_case, arrays)
+    b = np.swapaxes(arrays[VARIABLES[3]].astype("f8"), -1, -2)
+    terms = np.where(mask, np.exp(-product / 4) * b, 0)
+    off = TERM_ERROR * (np.abs(terms) * (1 + size)).sum(-1)
+    assert np.all(np.abs(result[..., 0] - terms.sum(-1)) <= off + 1e-37)
 
 
 @pytest.mark.parametrize("name", PRODUCTS)
 def test_sums(context: cm.Context, rng: np.random.Generator, name: str) -> None:
     """Of exponentials, for sizes around tiles; distances that lose their digits are computed as the formula says."""
-    made = PRODUCTS[name]
+    product_case = PRODUCTS[name]
     for rows, columns in ((1, 1), (70, 193)):
-        given = drawn(rng, rows, columns)
+        arrays = random_arrays(rng, rows, columns)
         if columns > 1 and rng.integers(2):
-            given[VARIABLES[1]][: rows // 2] = given[VARIABLES[0]][rows // 2 :]
-        assert_sums(made, run(f"Exp(-({made.text})/4)*b", given, context), given)
+            arrays[VARIABLES[1]][: rows // 2] = arrays[VARIABLES[0]][rows // 2 :]
+        assert_sums(product_case, run(f"Exp(-({product_case.text})/4)*b", arrays, context), arrays)
 
 
 @pytest.mark.parametrize("name", ["weighted", "inner"])
 @pytest.mark.parametrize("kind", ["0", "below 0", "not finite", "large and small"])
 def test_any_weights(context: cm.Context, rng: np.random.Generator, name: str, kind: str) -> None:
-    """Weights of 0, of either sign, infinite ones, and such of many magnitudes."""
-    given = drawn(rng, 40, 70)
-    weights = given[VARIABLES[2]]
+    """Weights of 0, of either sign, infinite, and of many magnitudes."""
+    arrays = random_arrays(rng, 40, 70)
+    weights = arrays[VARIABLES[2]]
     if kind == "large and small":
         weights *= (10.0 ** rng.integers(-12, 4, DIM)).astype("f4")
         weights *= DIM / weights.sum()
     weights[[3, 20]] = {"0": 0, "below 0": -0.3, "not finite": np.inf}.get(kind, weights[[3, 20]])
-    found = run(f"Exp(-({PRODUCTS[name].text})/4)*b", given, context)
+    result = run(f"Exp(-({PRODUCTS[name].text})/4)*b", arrays, context)
     if kind == "not finite":
-        x, y = given[VARIABLES[0]].astype("f8"), given[VARIABLES[1]].astype("f8")
+        x, y = arrays[VARIABLES[0]].astype("f8"), arrays[VARIABLES[1]].astype("f8")
         if name == "weighted":
-            assert np.all(found == 0)
+            assert np.all(result == 0)
             return
         unclear = (np.sign(x[:, None, 3] * y[:, 3]) != np.sign(x[:, None, 20] * y[:, 20])).any(1)
-        assert np.all(np.isnan(found[unclear])) and not np.isfinite(found[~unclear]).any()
+        assert np.all(np.isnan(result[unclear])) and not np.isfinite(result[~unclear]).any()
         return
-    x, y, s = (given[VARIABLES[k]].astype("f8") for k in range(3))
+    x, y, s = (arrays[VARIABLES[k]].astype("f8") for k in range(3))
     pairs = np.square(x[:, None] - y) if name == "weighted" else x[:, None] * y
     product, size = (pairs * s).sum(-1), (np.abs(pairs * s)).sum(-1)
     if name == "inner":
         size = np.maximum(size, np.linalg.norm(x * np.sqrt(np.abs(s)), axis=1)[:, None] * np.linalg.norm(y * np.sqrt(np.abs(s)), axis=1))
-    terms = np.exp(-product / 4) * given[VARIABLES[3]].T
-    assert np.all(np.abs(found[:, 0] - terms.sum(1)) <= PROMISED * (np.abs(terms) * (1 + size)).sum(1))
+    terms = np.exp(-product / 4) * arrays[VARIABLES[3]].T
+    assert np.all(np.abs(result[:, 0] - terms.sum(1)) <= TERM_ERROR * (np.abs(terms) * (1 + size)).sum(1))
 
 
 @pytest.mark.parametrize("name", ["divided", "inner", "cosine"])
 def test_far_from_the_origin_batches_and_blocks(context: cm.Context, rng: np.random.Generator, name: str) -> None:
     """Differences keep their digits; every element of a batch has weights of its own."""
-    made = PRODUCTS[name]
-    given = drawn(rng, 40, 150, batch=2)
-    if made.distance:
+    product_case = PRODUCTS[name]
+    arrays = random_arrays(rng, 40, 150, batch=2)
+    if product_case.distance:
         for k in (0, 1):
-            given[VARIABLES[k]] += np.float32(1000)
+            arrays[VARIABLES[k]] += np.float32(1000)
     blocks = drawn_blocks(rng, 40, 150) if rng.integers(2) else None
-    kept = True if blocks is None else mask_of(blocks)
+    mask = True if blocks is None else mask_of(blocks)
     ranges = None if blocks is None else Halves(1, blocks)
-    assert_sums(made, run(f"Exp(-({made.text})/4)*b", given, context, ranges=ranges), given, kept)
+    assert_sums(product_case, run(f"Exp(-({product_case.text})/4)*b", arrays, context, ranges=ranges), arrays, mask)
 
 
 BOXES = [MatrixLongBox(32, 2, 2, 1, groups=8, tiles=1), MatrixLongBox(64, 1, 1, 2, groups=8, tiles=2)]
@@ -160,29 +160,29 @@ def test_pairs_of_two_products(context: cm.Context, rng: np.random.Generator, ca
         pytest.skip("groups are smaller here")
     dim = 340 if case == "many steps" else 20
     z, w = Variable(6, dim, 0), Variable(7, dim, 1)
-    given = drawn(rng, 70, 130)
-    given[VARIABLES[1]][:20] = given[VARIABLES[0]][30:50]
-    given |= {z: rng.normal(size=(70, dim)).astype("f4"), w: rng.normal(size=(130, dim)).astype("f4")}
-    x, y, s, b = (given[VARIABLES[k]].astype("f8") for k in range(4))
+    arrays = random_arrays(rng, 70, 130)
+    arrays[VARIABLES[1]][:20] = arrays[VARIABLES[0]][30:50]
+    arrays |= {z: rng.normal(size=(70, dim)).astype("f4"), w: rng.normal(size=(130, dim)).astype("f4")}
+    x, y, s, b = (arrays[VARIABLES[k]].astype("f8") for k in range(4))
     square = np.square(x[:, None] - y)
-    first, inner = np.exp(-square.sum(-1)), given[z].astype("f8") @ given[w].astype("f8").T
+    first, inner = np.exp(-square.sum(-1)), arrays[z].astype("f8") @ arrays[w].astype("f8").T
     names = (*NAMES, f"z=Vi(6,{dim})", f"w=Vj(7,{dim})")
-    size = np.linalg.norm(given[z], axis=1)[:, None] * np.linalg.norm(given[w], axis=1)
+    size = np.linalg.norm(arrays[z], axis=1)[:, None] * np.linalg.norm(arrays[w], axis=1)
     if case == "two distances":
         text, second = "(Exp(-SqDist(x,y))+Exp(-WeightedSqNorm(s,x-y)/4))*b", np.exp(-(square * s).sum(-1) / 4)
         terms, off = first + second, 3 * (first + second)
     else:
         text, terms, off = "Exp(-SqDist(x,y))*(z|w)*b", first * inner, 3 * first * (size + np.abs(inner))
     blocks = drawn_blocks(rng, 70, 130) if rng.integers(2) else None
-    kept = True if blocks is None else mask_of(blocks)
+    mask = True if blocks is None else mask_of(blocks)
     formula = vector(text, *names)
-    used = {variable: array for variable, array in given.items() if variable in formula.variables}
+    arrays_of_formula = {variable: array for variable, array in arrays.items() if variable in formula.variables}
     ranges = None if blocks is None else Halves(1, blocks)
     call, options = PairCall(formula, PAIR_REDUCTIONS["Sum"], 1), Options("parallel", context)
-    prepared = prepare_pairs(call, used, options, box, ranges)
+    prepared = prepare_pairs(call, arrays_of_formula, options, box, ranges)
     assert isinstance(prepared, Prepared)
-    found, terms, off = prepared.run()[0], np.where(kept, terms, 0) @ b, np.where(kept, off, 0) @ np.abs(b)
-    assert np.all(np.abs(found - terms) <= PROMISED * off)
+    result, terms, off = prepared.run()[0], np.where(mask, terms, 0) @ b, np.where(mask, off, 0) @ np.abs(b)
+    assert np.all(np.abs(result - terms) <= TERM_ERROR * off)
 
 
 def products_of(text: str) -> tuple[LongProduct, ...]:
@@ -201,10 +201,10 @@ def test_what_is_recognised() -> None:
         (f"WeightedSqDist({s},{x},{y})", True, True, 3),
         (f"{x}|({y}*{s})", False, False, 3),
     ):
-        (found,) = products_of(f"Exp(-{text})")
-        assert found.distance == distance, text
-        assert (found.metric is not None) == metric and len(found.inputs) == inputs, text
-        assert found.slopes is not None and found.size == 40
+        (product,) = products_of(f"Exp(-{text})")
+        assert product.distance == distance, text
+        assert (product.metric is not None) == metric and len(product.inputs) == inputs, text
+        assert product.slopes is not None and product.size == 40
     for text in (
         f"Sum(Abs({x}-{y}))",
         f"Sum(Square({x}-{y})*Vi(2,40))",

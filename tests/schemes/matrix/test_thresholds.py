@@ -1,4 +1,4 @@
-"""Bars from a look at some columns: what they promise, when they are looked for, and that they exclude nothing."""
+"""Bars from a sample of columns: their bounds, when they are used, and that they exclude no result."""
 
 from __future__ import annotations
 
@@ -39,10 +39,10 @@ def more(context: cm.Context) -> int:
     return 1 if context.facts.kind == "cpu" else 8
 
 
-def call_of(kept: int, least: bool = True) -> PairCall:
-    """The `kept` least squared distances and their places; or the greatest, as the least of their negation."""
-    name = NAMES[kept] if least else "Max_ArgMax"
-    return PairCall(SQUARES, PAIR_REDUCTIONS[name], 1, options=PairOptions(k=kept if kept > 1 else None))
+def call_of(k: int, least: bool = True) -> PairCall:
+    """The `k` least squared distances and their places; or the greatest, as the least of their negation."""
+    name = NAMES[k] if least else "Max_ArgMax"
+    return PairCall(SQUARES, PAIR_REDUCTIONS[name], 1, options=PairOptions(k=k if k > 1 else None))
 
 
 def templates(plan: Plan) -> list[str]:
@@ -62,23 +62,23 @@ def whole(rng: np.random.Generator, count: int, most: int, dim: int = 3) -> Any:
     return rng.integers(-most, most + 1, (count, dim)).astype("f4")
 
 
-def wanted(x: Any, y: Any, kept: int, least: bool) -> tuple[Any, Any]:
+def best_of(x: Any, y: Any, k: int, least: bool) -> tuple[Any, Any]:
     """Values and places by float64; what is not finite is never chosen."""
     with np.errstate(invalid="ignore"):
         values = np.square(x[..., :, None, :].astype("f8") - y[..., None, :, :]).sum(-1)
     none = np.inf if least else -np.inf
     values = np.where(np.isfinite(values), values, none)
-    order = np.argsort(values if least else -values, -1, kind="stable")[..., :kept]
+    order = np.argsort(values if least else -values, -1, kind="stable")[..., :k]
     best = np.take_along_axis(values, order, -1)
     return best, np.where(np.isfinite(best), order, 0)
 
 
-@pytest.mark.parametrize(("kept", "least"), [(1, True), (1, False), (3, True), (10, True)])
-def test_nothing_is_excluded(context: cm.Context, rng: np.random.Generator, kept: int, least: bool) -> None:
-    """Values and places to the last bit, ties to the lower place, whatever the points: in columns that are looked at
-    and in others, and rows of all kinds of groups.
+@pytest.mark.parametrize(("k", "least"), [(1, True), (1, False), (3, True), (10, True)])
+def test_nothing_is_excluded(context: cm.Context, rng: np.random.Generator, k: int, least: bool) -> None:
+    """Values and places to the last bit, ties to the lower place, for all points: in columns of the sample and in
+    others, and rows of all kinds of groups.
     """
-    call = call_of(kept, least)
+    call = call_of(k, least)
     for rows, columns, most in ((1, 700, 3), (17, 1003, 9), (70, 700, 300), (150, 1300, 1)):
         columns *= more(context)
         rows += 0 if context.facts.kind == "cpu" else FEW_ROWS  # fewer have another scheme where columns are many
@@ -89,19 +89,19 @@ def test_nothing_is_excluded(context: cm.Context, rng: np.random.Generator, kept
             x,
             y + np.where(np.arange(columns)[:, None] < columns // 2, np.float32(1000), np.float32(0)),
         )
-        ordered = np.argsort(np.square(y - x[0]).sum(1))  # every bar is passed at once, or by few
-        kinds |= {"ascending": (x, y[ordered]), "descending": (x, y[ordered[::-1]])}
+        by_distance = np.argsort(np.square(y - x[0]).sum(1))  # every bar is passed at once, or by few
+        kinds |= {"ascending": (x, y[by_distance]), "descending": (x, y[by_distance[::-1]])}
         for kind, (xs, ys) in kinds.items():
             values, places = run(call, xs, ys, context)
-            best, order = wanted(xs, ys, kept, least)
+            best, order = best_of(xs, ys, k, least)
             np.testing.assert_array_equal(places, order, f"{kind} {rows} {columns}")
             np.testing.assert_array_equal(values, best.astype("f4"), f"{kind} {rows} {columns}")
 
 
-@pytest.mark.parametrize(("kept", "least"), [(1, True), (1, False), (3, True)])
-def test_numbers_that_are_none(context: cm.Context, rng: np.random.Generator, kept: int, least: bool) -> None:
+@pytest.mark.parametrize(("k", "least"), [(1, True), (1, False), (3, True)])
+def test_numbers_that_are_none(context: cm.Context, rng: np.random.Generator, k: int, least: bool) -> None:
     """Infinities and NaN in rows, in columns that are looked at and in those that are not; up to all of them."""
-    call = call_of(kept, least)
+    call = call_of(k, least)
     x, y = whole(rng, 70, 9), whole(rng, 700 * more(context), 9)
     for share in (0.002, 0.2, 1.0):
         for stride in (1, 4):
@@ -111,30 +111,30 @@ def test_numbers_that_are_none(context: cm.Context, rng: np.random.Generator, ke
                 odd = odd[odd % every == 0]
                 points[odd, rng.integers(0, 3, len(odd))] = rng.choice([np.nan, -np.nan, np.inf, -np.inf], len(odd))
             with np.errstate(invalid="ignore"):
-                chosen = np.isposinf(np.square(xs[:, None] - ys[None]).sum(-1)).any(1)
-            fine = slice(None) if least else ~chosen  # the greatest may be infinite: by comparison then
+                infinite = np.isposinf(np.square(xs[:, None] - ys[None]).sum(-1)).any(1)
+            fine = slice(None) if least else ~infinite  # the greatest may be infinite: by comparison then
             values, places = run(call, xs, ys, context)
-            best, order = wanted(xs, ys, kept, least)
+            best, order = best_of(xs, ys, k, least)
             np.testing.assert_array_equal(places[fine], order[fine])
             np.testing.assert_array_equal(values[fine], best[fine].astype("f4"))
-            assert least or np.isposinf(values[chosen]).all()
+            assert least or np.isposinf(values[infinite]).all()
 
 
 def test_batches(context: cm.Context, rng: np.random.Generator) -> None:
     """Every element of a batch has bars of its own."""
     x = whole(rng, 6 * 50, 9).reshape(2, 3, 50, 3) + (1000 * np.arange(2, dtype="f4"))[:, None, None, None]
     y = whole(rng, 3 * 600 * more(context), 9).reshape(3, -1, 3)
-    for kept in (1, 3):
-        values, places = run(call_of(kept), x, y, context)
-        best, order = wanted(x, y, kept, True)
+    for k in (1, 3):
+        values, places = run(call_of(k), x, y, context)
+        best, order = best_of(x, y, k, True)
         np.testing.assert_array_equal(places, order)
         np.testing.assert_array_equal(values, best.astype("f4"))
 
 
 @pytest.mark.parametrize("name", ["Min", "Max", "KMin"])
 def test_what_bars_promise(context: cm.Context, rng: np.random.Generator, name: str) -> None:
-    """As many columns as are kept are at least as good; and bars are not much worse than the best that was looked at."""
-    side, kept = 1 if name != "Max" else -1, 10 if name == "KMin" else 1
+    """At least k columns are as good as the bar, and the bar is not much worse than the best of the sample."""
+    side, k = 1 if name != "Max" else -1, 10 if name == "KMin" else 1
     box, columns = box_of(context), 1024 * more(context)
 
     def first_launches(static: Plan, layout: Any, domain: Any, mode: Any, facts: Any) -> Plan:
@@ -143,31 +143,31 @@ def test_what_bars_promise(context: cm.Context, rng: np.random.Generator, name: 
         return replace(plan, stages=tuple(as_output(stage) for stage in plan.stages[:2]), finish_on_host=False)
 
     x, y = (rng.normal(size=(n, 3)).astype("f4") for n in (50, columns))
-    call = PairCall(SQUARES, PAIR_REDUCTIONS[name], 1, options=PairOptions(k=kept if kept > 1 else None))
+    call = PairCall(SQUARES, PAIR_REDUCTIONS[name], 1, options=PairOptions(k=k if k > 1 else None))
     for far in (0, 1000):
         y[columns // 2 :] += far
         prepared = prepare_pairs(call, {X: x, Y: y}, Options("parallel", context), look=first_launches)
         assert isinstance(prepared, Prepared)
         bars = side * prepared.run()[0].reshape(-1)[:50].astype("f8")
         values = side * np.square(x[:, None].astype("f8") - y[None]).sum(-1)
-        best = np.sort(values, 1)[:, kept - 1]
+        best = np.sort(values, 1)[:, k - 1]
         assert np.all(bars >= best - 4 * EPS * np.abs(best))
-        if not far:  # what is looked at lies in more buckets than ten of the forty best are likely to share
-            looked = np.sort(values[:, :: box.sample], 1)[:, 0 if kept == 1 else 4 * kept]
-            assert np.all(bars <= looked + 1e-4 * np.abs(values).max())
+        if not far:  # the sample lies in more buckets than ten of the forty best are likely to share
+            sample = np.sort(values[:, :: box.sample], 1)[:, 0 if k == 1 else 4 * k]
+            assert np.all(bars <= sample + 1e-4 * np.abs(values).max())
 
 
 def as_output(stage: Stage) -> Stage:
     """A stage that writes bars to the first output."""
 
-    def named(names: Any) -> Any:
+    def with_output(names: Any) -> Any:
         return tuple("out0" if name == "scratch2" else name for name in names)
 
-    return replace(stage, arguments=named(stage.arguments), reads=named(stage.reads), writes=named(stage.writes))
+    return replace(stage, arguments=with_output(stage.arguments), reads=with_output(stage.reads), writes=with_output(stage.writes))
 
 
 def test_where_bars_are_looked_for() -> None:
-    """Where there are columns and buckets enough for what is kept, and nobody asks for none."""
+    """Where there are columns and buckets enough for k results, unless the box turns them off."""
 
     def looks(
         columns: int, op: str = "ArgMin", sample: int = 8, sparse: bool = False, rows: int = 1000, **how: Any

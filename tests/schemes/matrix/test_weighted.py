@@ -26,7 +26,7 @@ pytestmark = pytest.mark.drawn(seldom="pocl")
 
 F = OPERATIONS
 SIZE = 20
-PROMISED = 2e-6
+TERM_ERROR = 2e-6
 """What a term may be off by."""
 
 
@@ -36,14 +36,14 @@ def box_of(context: cm.Context, **more: Any) -> MatrixWeightedBox:
 
 
 def run(
-    call: PairCall, given: Any, context: cm.Context, box: MatrixWeightedBox | None = None, ranges: Any = None
+    call: PairCall, arrays: Any, context: cm.Context, box: MatrixWeightedBox | None = None, ranges: Any = None
 ) -> Any:  # fmt: skip
     """The results of the scheme."""
-    made = prepare_pairs(call, given, Options("parallel", context), box or box_of(context), ranges)
-    assert isinstance(made, Prepared)
-    templates = [stage.spec.template for stage in made.executable.plan.stages]
+    prepared = prepare_pairs(call, arrays, Options("parallel", context), box or box_of(context), ranges)
+    assert isinstance(prepared, Prepared)
+    templates = [stage.spec.template for stage in prepared.executable.plan.stages]
     assert "kernel/matrix/pairwise_matrix_weighted" in templates and "kernel/pairs/pairwise_wide" in templates
-    return made.run()[0]
+    return prepared.run()[0]
 
 
 def kernel(name: str, x: Vector, y: Vector) -> Vector:
@@ -61,8 +61,8 @@ def dense(name: str, x: Any, y: Any) -> Any:
     with np.errstate(invalid="ignore"):
         square = np.square(x - y).sum(-1)
     if name == "Laplacian":
-        found = np.exp(-np.sqrt(square))
-        return found, found * (1 + np.sqrt(square))
+        values = np.exp(-np.sqrt(square))
+        return values, values * (1 + np.sqrt(square))
     if name == "inverse multiquadric":
         return 1 / np.sqrt(square + 1), 1 / np.sqrt(square + 1)
     return ((x * y).sum(-1) + 1) ** 3, 4 * (np.abs(x * y).sum(-1) + 1) ** 3
@@ -71,12 +71,12 @@ def dense(name: str, x: Any, y: Any) -> Any:
 NAMES = ("Laplacian", "inverse multiquadric", "polynomial")
 
 
-def assert_sums(found: Any, terms: tuple[Any, Any], weights: Any, told: Any = "") -> None:
+def assert_sums(result: Any, terms: tuple[Any, Any], weights: Any, label: Any = "") -> None:
     """Every number within what its terms may be off by."""
-    off = PROMISED * terms[1] @ np.abs(weights)
-    wanted = terms[0] @ weights
-    assert found.shape == wanted.shape
-    assert np.all(np.abs(found - wanted) <= off), (told, np.nanmax(np.abs(found - wanted) / off))
+    off = TERM_ERROR * terms[1] @ np.abs(weights)
+    expected = terms[0] @ weights
+    assert result.shape == expected.shape
+    assert np.all(np.abs(result - expected) <= off), (label, np.nanmax(np.abs(result - expected) / off))
 
 
 BOXES = [
@@ -96,47 +96,47 @@ def test_sums(context: cm.Context, rng: np.random.Generator, name: str, box: Mat
     call = PairCall(kernel(name, x, y) * b, PAIR_REDUCTIONS["Sum"], 1)
     for rows, columns in ((1, 1), (15, 17), (64, 65), (70, 193), (33, 700)):
         shift = 0 if name == "polynomial" else float(rng.choice((0, 100)))
-        given = {v: (rng.normal(size=(n, dim)) / 2 + shift).astype("f4") for v, n in ((x, rows), (y, columns))}
-        given[b] = rng.normal(size=(columns, size)).astype("f4")
-        told = (dim, size, rows, columns, shift)
-        assert_sums(run(call, given, context, box), dense(name, given[x], given[y]), given[b].astype("f8"), told)
+        arrays = {v: (rng.normal(size=(n, dim)) / 2 + shift).astype("f4") for v, n in ((x, rows), (y, columns))}
+        arrays[b] = rng.normal(size=(columns, size)).astype("f4")
+        label = (dim, size, rows, columns, shift)
+        assert_sums(run(call, arrays, context, box), dense(name, arrays[x], arrays[y]), arrays[b].astype("f8"), label)
 
 
 @pytest.mark.parametrize("kind", ["tiny", "huge", "mixed", "one-hot", "none of them finite"])
 def test_weights_of_any_magnitude(context: cm.Context, rng: np.random.Generator, kind: str) -> None:
     x, y, b = Variable(0, 3, 0), Variable(1, 3, 1), Variable(2, SIZE, 1)
     call = PairCall(kernel("Laplacian", x, y) * b, PAIR_REDUCTIONS["Sum"], 1)
-    given = {x: rng.normal(size=(70, 3)).astype("f4"), y: rng.normal(size=(97, 3)).astype("f4")}
+    arrays = {x: rng.normal(size=(70, 3)).astype("f4"), y: rng.normal(size=(97, 3)).astype("f4")}
     weights = rng.normal(size=(97, SIZE)) * {"tiny": 1e-33, "huge": 1e34}.get(kind, 1)
     if kind == "mixed":
         weights *= 10.0 ** rng.integers(-18, 18, (97, SIZE))
     if kind == "one-hot":
         weights = np.eye(SIZE)[rng.integers(SIZE, size=97)]
-    given[b] = weights.astype("f4")
-    terms = dense("Laplacian", given[x], given[y])
+    arrays[b] = weights.astype("f4")
+    terms = dense("Laplacian", arrays[x], arrays[y])
     if kind == "none of them finite":
-        given[b][3, 4], given[b][90, 7], given[y][50, 1], given[x][9, 0] = np.inf, np.nan, np.inf, np.nan
-        found = run(call, given, context)
+        arrays[b][3, 4], arrays[b][90, 7], arrays[y][50, 1], arrays[x][9, 0] = np.inf, np.nan, np.inf, np.nan
+        result = run(call, arrays, context)
         fine = np.arange(SIZE)[~np.isin(np.arange(SIZE), (4, 7))]
         rows, others = np.arange(70) != 9, np.arange(97) != 50
         part = tuple(term[rows][:, others] for term in terms)
-        assert_sums(found[rows][:, fine], part, given[b][others][:, fine].astype("f8"))
-        assert (found[rows, 4] == np.inf).all() and np.isnan(found[:, 7]).all() and np.isnan(found[9]).all()
+        assert_sums(result[rows][:, fine], part, arrays[b][others][:, fine].astype("f8"))
+        assert (result[rows, 4] == np.inf).all() and np.isnan(result[:, 7]).all() and np.isnan(result[9]).all()
         return
-    assert_sums(run(call, given, context), terms, given[b].astype("f8"), kind)
+    assert_sums(run(call, arrays, context), terms, arrays[b].astype("f8"), kind)
 
 
 def test_many_splits_batches_and_the_other_axis(context: cm.Context, rng: np.random.Generator) -> None:
     x, y, b, s = Variable(0, 3, 0), Variable(1, 3, 1), Variable(2, SIZE, 0), Variable(3, 1, 2)
     call = PairCall(F["Rsqrt"](F["SqDist"](x, y) * s + 1) * b, PAIR_REDUCTIONS["Mean"], 0, backend="2D")
-    given = {x: rng.normal(size=(2, 3, 150, 3)).astype("f4"), y: rng.normal(size=(3, 40, 3)).astype("f4")}
-    given |= {b: rng.normal(size=(2, 1, 150, SIZE)).astype("f4"), s: np.ones(1, "f4")}
-    found = run(call, given, context, box_of(context, tiles=1))
-    weights = np.broadcast_to(given[b].astype("f8"), (2, 3, 150, SIZE))
+    arrays = {x: rng.normal(size=(2, 3, 150, 3)).astype("f4"), y: rng.normal(size=(3, 40, 3)).astype("f4")}
+    arrays |= {b: rng.normal(size=(2, 1, 150, SIZE)).astype("f4"), s: np.ones(1, "f4")}
+    result = run(call, arrays, context, box_of(context, tiles=1))
+    weights = np.broadcast_to(arrays[b].astype("f8"), (2, 3, 150, SIZE))
     for i in range(2):
         for j in range(3):
-            terms = dense("inverse multiquadric", given[y][j], given[x][i, j])
-            assert_sums(found[i, j] * 150, terms, weights[i, j])
+            terms = dense("inverse multiquadric", arrays[y][j], arrays[x][i, j])
+            assert_sums(result[i, j] * 150, terms, weights[i, j])
 
 
 @pytest.mark.parametrize("dtype", ["float16", "float32"])
@@ -153,15 +153,15 @@ def test_blocks_of_pairs(
     )
     for rows, columns in ((1, 1), (70, 31), (33, 700), (130, 200)):
         blocks = drawn_blocks(rng, rows, columns)
-        given = {v: rng.normal(size=(n, 3)).astype(dtype) for v, n in ((x, rows), (y, columns))}
-        given[b] = rng.normal(size=(columns, SIZE)).astype(dtype)
-        terms = tuple(np.where(mask_of(blocks), term, 0) for term in dense("Laplacian", given[x], given[y]))
-        found = run(call, given, context, box, Halves(1, blocks))
+        arrays = {v: rng.normal(size=(n, 3)).astype(dtype) for v, n in ((x, rows), (y, columns))}
+        arrays[b] = rng.normal(size=(columns, SIZE)).astype(dtype)
+        terms = tuple(np.where(mask_of(blocks), term, 0) for term in dense("Laplacian", arrays[x], arrays[y]))
+        result = run(call, arrays, context, box, Halves(1, blocks))
         if dtype == "float16":
-            wanted = terms[0] @ given[b].astype("f8")
-            assert np.all(np.abs(found - wanted) <= 1e-3 * np.abs(wanted) + PROMISED * terms[1] @ np.abs(given[b]) + 1e-7)
+            expected = terms[0] @ arrays[b].astype("f8")
+            assert np.all(np.abs(result - expected) <= 1e-3 * np.abs(expected) + TERM_ERROR * terms[1] @ np.abs(arrays[b]) + 1e-7)
             continue
-        assert_sums(found, terms, given[b].astype("f8"), (rows, columns, blocks.clusters, blocks.intervals))
+        assert_sums(result, terms, arrays[b].astype("f8"), (rows, columns, blocks.clusters, blocks.intervals))
 
 
 def test_what_suits_the_scheme() -> None:

@@ -35,16 +35,16 @@ def value_and_slope(axis: int = 1) -> tuple[Vector, tuple[Variable, ...]]:
 
 def dense(rows: Any, columns: Any, b: Any, keep: Any = True) -> tuple[Any, Any]:
     """The results, and what rounding may be relative to: for a coordinate of a gradient, the lengths of its terms
-    (docs/pairwise.md promises no more where one pair is left and the two points share the coordinate).
+    (docs/pairwise.md promises no more for a single pair whose points share the coordinate).
     """
     difference = rows.astype("f8")[:, None] - columns.astype("f8")
     values = np.where(keep, np.exp(-np.square(difference).sum(-1)) * b[:, 0].astype("f8"), 0)
     slopes = -2 * values[..., None] * difference
-    found, sizes = [], []
+    results, sizes = [], []
     for part in (values[..., None], slopes, values[..., None], 2 * values[..., None]):
-        found.append(part.sum(1))
+        results.append(part.sum(1))
         sizes.append(np.broadcast_to(np.linalg.norm(part, axis=-1, keepdims=True), part.shape).sum(1))
-    return np.concatenate(found, 1), np.concatenate(sizes, 1)
+    return np.concatenate(results, 1), np.concatenate(sizes, 1)
 
 
 def arrays_of(rng: np.random.Generator, rows: int, columns: int, code: str = "f4", axis: int = 1) -> Any:
@@ -64,45 +64,45 @@ def test_values_and_gradients(
         pytest.skip("no float64 here")
     formula, (x, y, b) = value_and_slope(axis)
     for rows, columns in ((1, 1), (33, 70), (7, 1000)):
-        given = arrays_of(rng, rows, columns, code, axis)
-        found = reduce_pairs(PairCall(formula, PAIR_REDUCTIONS[name], axis), given, Options(mode, context))
-        own, others = (given[x], given[y]) if axis == 1 else (given[y], given[x])
-        wanted, sizes = dense(own, others, given[b])
+        arrays = arrays_of(rng, rows, columns, code, axis)
+        result = reduce_pairs(PairCall(formula, PAIR_REDUCTIONS[name], axis), arrays, Options(mode, context))
+        own, others = (arrays[x], arrays[y]) if axis == 1 else (arrays[y], arrays[x])
+        expected, sizes = dense(own, others, arrays[b])
         scale = columns if name == "Mean" else 1
         eps = np.finfo("f4" if code == "f2" else code).eps
-        rounding = np.finfo(code).eps * np.abs(wanted) + 1e-6 if code == "f2" else 0
-        assert found.shape == wanted.shape == (rows, DIM + 3) and found.dtype == np.dtype(code)
-        assert np.all(np.abs(found * scale - wanted) <= 64 * eps * sizes + rounding * scale)
+        rounding = np.finfo(code).eps * np.abs(expected) + 1e-6 if code == "f2" else 0
+        assert result.shape == expected.shape == (rows, DIM + 3) and result.dtype == np.dtype(code)
+        assert np.all(np.abs(result * scale - expected) <= 64 * eps * sizes + rounding * scale)
 
 
 def test_batches_and_blocks(context: cm.Context, mode: str, rng: np.random.Generator) -> None:
     """Every part has tables of its own; splits too."""
     formula, (x, y, b) = value_and_slope()
     call = PairCall(formula, PAIR_REDUCTIONS["Sum"], 1, backend=str(rng.choice(["auto", "2D"])))
-    given = arrays_of(rng, 70, 193)
+    arrays = arrays_of(rng, 70, 193)
     blocks = drawn_blocks(rng, 70, 193)
-    batch = {x: np.stack([given[x], given[x][::-1]]), y: given[y], b: given[b]}
-    made = prepare_pairs(call, batch, Options(mode, context), None, Halves(1, blocks))
-    assert isinstance(made, Prepared)
-    found = made.run()[0]
+    batch = {x: np.stack([arrays[x], arrays[x][::-1]]), y: arrays[y], b: arrays[b]}
+    prepared = prepare_pairs(call, batch, Options(mode, context), None, Halves(1, blocks))
+    assert isinstance(prepared, Prepared)
+    result = prepared.run()[0]
     for i in range(2):
-        wanted, sizes = dense(batch[x][i], given[y], given[b], mask_of(blocks))
-        assert np.all(np.abs(found[i] - wanted) <= 1e-5 * sizes)
+        expected, sizes = dense(batch[x][i], arrays[y], arrays[b], mask_of(blocks))
+        assert np.all(np.abs(result[i] - expected) <= 1e-5 * sizes)
 
 
 def test_out_and_repeats(context: cm.Context, mode: str, rng: np.random.Generator) -> None:
     """The same bits every time, into an array that is there as well."""
     formula, (_x, _y, _b) = value_and_slope()
     call = PairCall(formula, PAIR_REDUCTIONS["Sum"], 1)
-    given = {variable: cm.array(array, context) for variable, array in arrays_of(rng, 40, 300).items()}
-    first = np.asarray(reduce_pairs(call, given, Options(mode)))
+    arrays = {variable: cm.array(array, context) for variable, array in arrays_of(rng, 40, 300).items()}
+    first = np.asarray(reduce_pairs(call, arrays, Options(mode)))
     out = cm.array(np.full((40, DIM + 3), np.nan, "f4"), context)
     for _ in range(3):
-        reduce_pairs(call, given, Options(mode, out=out))
+        reduce_pairs(call, arrays, Options(mode, out=out))
         np.testing.assert_array_equal(np.asarray(out), first)
-        np.testing.assert_array_equal(np.asarray(reduce_pairs(call, given, Options(mode))), first)
-    told = explain_pairs(call, given, Options(mode, context))
-    assert "3 parts by themselves" in told
+        np.testing.assert_array_equal(np.asarray(reduce_pairs(call, arrays, Options(mode))), first)
+    text = explain_pairs(call, arrays, Options(mode, context))
+    assert "3 parts by themselves" in text
 
 
 def test_what_is_taken_apart() -> None:

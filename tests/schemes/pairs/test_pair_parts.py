@@ -63,16 +63,16 @@ def test_stages_hold_all_coordinates(box: TileBox, code: str) -> None:
         end = one.place + one.pitch * box.depth
     assert tiles.stage_size(walk) >= end and tiles.stage_size(walk) % vector == 0
     assert tiles.memory >= 2 * tiles.stage_size(walk)
-    assert all(packed.padded >= 37 and packed.padded % box.depth == 0 for packed in tiles.packed_inputs)
+    assert all(operand.padded >= 37 and operand.padded % box.depth == 0 for operand in tiles.packed_inputs)
 
 
 def test_only_what_is_rare_stands_behind_a_condition() -> None:
     sums, least = text_of(), text_of(op="ArgMin")
     plain = sums.folding(sums.outer, "acc", [["a"], ["b"]], ["i", "j"])
     assert not plain.rare and "acc_" in plain.usual
-    guarded = least.folding(least.outer, "acc", [["a"], ["b"]], ["i", "j"])
-    assert guarded.rare
-    step = guarded.guarded(guarded.columns)
+    folding = least.folding(least.outer, "acc", [["a"], ["b"]], ["i", "j"])
+    assert folding.rare
+    step = folding.guarded(folding.columns)
     assert "a" in step.condition.text + step.condition.statements
     assert "acc_" in step.adjust + step.absorb
     wide = text_of(op="ArgMin", lanes=4)
@@ -83,11 +83,11 @@ def test_only_what_is_rare_stands_behind_a_condition() -> None:
 def test_coordinates_are_as_wide_as_pairs(lanes: int) -> None:
     """Rows have a number per lane; columns and parameters one for all of them."""
     pairs = text_of(LONG, lanes=lanes)
-    found = {one.name: one for one in pairs.coordinates(0, 2, ["j"], 2)}
+    coordinates = {one.name: one for one in pairs.coordinates(0, 2, ["j"], 2)}
     kind = "float4" if lanes > 1 else "float"
-    assert {one.type for one in found.values()} == {kind}
-    assert found["win0_1"].text == "x_in0[d * 2 + 1]"
-    assert found["win1_c0"].text.startswith("((float4)(" if lanes > 1 else "in1[")
+    assert {one.type for one in coordinates.values()} == {kind}
+    assert coordinates["win0_1"].text == "x_in0[d * 2 + 1]"
+    assert coordinates["win1_c0"].text.startswith("((float4)(" if lanes > 1 else "in1[")
     rows = [[f"r{v}_{lane}" for lane in range(lanes)] for v in range(2)]
-    (kept,) = pairs.long_rows(rows)
-    assert (kept.type, kept.size, len(kept.texts)) == (kind, 37, 2)
+    (array,) = pairs.long_rows(rows)
+    assert (array.type, array.size, len(array.texts)) == (kind, 37, 2)

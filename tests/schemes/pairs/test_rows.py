@@ -1,4 +1,4 @@
-"""Plans of pairwise reductions: which scheme, how rows and columns are cut, and that every pair is met exactly once."""
+"""Plans of pairwise reductions: which scheme, how rows and columns are cut, and that kernels visit every pair once."""
 
 from __future__ import annotations
 
@@ -44,14 +44,14 @@ def numbers_of(stage: Stage) -> list[int]:
 
 # ------------------------------------------------------------------------------------------------------------ cutting
 def test_shares_cover_the_columns(rng: np.random.Generator) -> None:
-    """Whole tiles each, none empty, and no more of them than were asked for."""
+    """Whole tiles each, none empty, and at most as many as requested."""
     for _ in range(500):
         columns, splits, tile = int(rng.integers(0, 5000)), int(rng.integers(0, 40)), int(rng.integers(1, 600))
-        found, share = Pairwise(7, columns).cut(splits, tile)
+        count, share = Pairwise(7, columns).cut(splits, tile)
         assert share % tile == 0 and share > 0
-        assert 1 <= found <= max(1, splits)
-        assert found * share >= columns
-        assert (found - 1) * share < columns or found == 1
+        assert 1 <= count <= max(1, splits)
+        assert count * share >= columns
+        assert (count - 1) * share < columns or count == 1
 
 
 def test_indices_are_narrow_as_long_as_everything_fits() -> None:
@@ -63,7 +63,7 @@ def test_indices_are_narrow_as_long_as_everything_fits() -> None:
 
 @pytest.mark.parametrize("mode", MODES, ids=lambda mode: mode.name)
 def test_accumulators_are_never_more_than_indices_count(mode: ComputeMode) -> None:
-    """Rows and columns fit an int, and so does what is left of them between the launches."""
+    """Rows and columns fit an int, and so do the accumulators between the launches."""
     for rows in (NARROW_LIMIT // 3, NARROW_LIMIT // 2 + 1, NARROW_LIMIT - 1):
         plan = pair_plan(layout_of(DISTANCE, backend="2D"), rows, 100_000, mode, FACTS["nvidia"])
         assert plan.narrow and numbers_of(plan.stages[0])[5] < NARROW_LIMIT
@@ -72,22 +72,22 @@ def test_accumulators_are_never_more_than_indices_count(mode: ComputeMode) -> No
 
 # ----------------------------------------------------------------------------------------------------- which scheme
 def test_a_few_rows_are_shared_where_columns_are_many() -> None:
-    facts, bound = FACTS["nvidia"], layout_of(DISTANCE).bound
+    facts, operator = FACTS["nvidia"], layout_of(DISTANCE).bound
     for mode, most in ((SEQUENTIAL, FEW_ROWS_SEQUENTIAL), (PARALLEL, FEW_ROWS)):
-        assert choose_few(Pairwise(most, FEW_COLUMNS), bound, mode, facts)
-        assert not choose_few(Pairwise(most + 1, FEW_COLUMNS), bound, mode, facts)
-        assert not choose_few(Pairwise(most, FEW_COLUMNS - 1), bound, mode, facts)
-        ordered = layout_of(DISTANCE, SECOND).bound
-        assert not choose_few(Pairwise(1, FEW_COLUMNS), ordered, mode, facts), "items' columns interleave"
+        assert choose_few(Pairwise(most, FEW_COLUMNS), operator, mode, facts)
+        assert not choose_few(Pairwise(most + 1, FEW_COLUMNS), operator, mode, facts)
+        assert not choose_few(Pairwise(most, FEW_COLUMNS - 1), operator, mode, facts)
+        second = layout_of(DISTANCE, SECOND).bound
+        assert not choose_few(Pairwise(1, FEW_COLUMNS), second, mode, facts), "items' columns interleave"
 
 
 def test_accumulators_that_meet_fit_local_memory() -> None:
     """Fewer items where each has many numbers; where not even a warp's fit, no scheme in which they meet."""
     for k, facts in [(k, f) for k in (1, 20, 100, 400) for f in FACTS.values()]:
         layout = layout_of(DISTANCE, "KMin_ArgKMin", k=k)
-        shared = choose_few(Pairwise(3, 10_000), layout.bound, PARALLEL, facts)
-        assert shared == (32 * 8 * k <= facts.local_memory)
-        for few in (False, True)[: 1 + shared]:
+        few_rows = choose_few(Pairwise(3, 10_000), layout.bound, PARALLEL, facts)
+        assert few_rows == (32 * 8 * k <= facts.local_memory)
+        for few in (False, True)[: 1 + few_rows]:
             layout = layout_of(DISTANCE, "KMin_ArgKMin", k=k, few=few, backend="2D")
             for stage in pair_plan(layout, 3, 10_000, PARALLEL, facts).stages:
                 meeting = stage.spec.kernel == "cmr_pairwise_few" or stage.spec.context().get("team")
@@ -156,11 +156,11 @@ def test_launches_fit_the_device_and_their_kernels(name: str, mode: ComputeMode,
             layout = layout_of(text, op, rank=1 if batch > 1 else 0, few=few, **how)
             plan = pair_plan(layout, rows, columns, mode, facts, batch)
             for stage in plan.stages:
-                told = f"{op} of {rows} x {columns} x {batch}"
-                assert 1 <= stage.group_size <= facts.max_group_size and stage.groups >= 1, told
-                assert stage.group_size == 1 or mode is PARALLEL, told
+                label = f"{op} of {rows} x {columns} x {batch}"
+                assert 1 <= stage.group_size <= facts.max_group_size and stage.groups >= 1, label
+                assert stage.group_size == 1 or mode is PARALLEL, label
                 kernel = kernel_of(without_comments(source_of(stage)))
-                assert_arguments_are_parameters(told, stage, kernel)
+                assert_arguments_are_parameters(label, stage, kernel)
             sizes = numbers_of(plan.stages[0])
             assert sizes[:2] == [rows, columns] and sizes[5] == sizes[4] * rows * batch
             assert plan.stages[0].groups == sizes[3] * sizes[4] * batch
@@ -193,7 +193,7 @@ class Pairs:
     """Which (row, column) of which element of the batch each launch of a plan meets, by the kernel's own text."""
 
     def __init__(self, plan: Plan, box: PairBox, rows: int, columns: int, batch: int, few: bool, lanes: int) -> None:
-        self.met = np.zeros((batch, rows, columns), int)
+        self.visits = np.zeros((batch, rows, columns), int)
         stage, text = plan.stages[0], source_of(plan.stages[0])
         (self.batch, self.split, self.first), (self.begin, self.end) = (
             re.findall(pattern, text)[0]
@@ -203,27 +203,27 @@ class Pairs:
         )  # fmt: skip
         names = dict(zip(("rows", "columns", "share", "blocks", "splits", "total"), numbers_of(stage), strict=True))
         for group in range(stage.groups):
-            known: dict[str, Any] = {**names, "group": group, "min": min}
+            values: dict[str, Any] = {**names, "group": group, "min": min}
             for name in ("batch", "split", "first", "begin", "end"):
-                known[name] = self.evaluated(getattr(self, name), known)
+                values[name] = self.evaluate(getattr(self, name), values)
             places = (
-                [known["first"] + v for v in range(box.vectors)] if few else list(self.bases(text, known, stage, lanes))
+                [values["first"] + v for v in range(box.vectors)] if few else list(self.bases(text, values, stage, lanes))
             )
             for row in places:
                 if row < rows:
-                    self.met[known["batch"], row, known["begin"] : known["end"]] += 1
+                    self.visits[values["batch"], row, values["begin"] : values["end"]] += 1
 
-    def bases(self, text: str, known: dict[str, Any], stage: Stage, lanes: int) -> Any:
+    def bases(self, text: str, values: dict[str, Any], stage: Stage, lanes: int) -> Any:
         for base in re.findall(r"const idx base\d+ = (.*);", text):
             for item in range(stage.group_size):
-                at = self.evaluated(base.replace("CMR_LOCAL_ID", str(item)), known)
+                at = self.evaluate(base.replace("CMR_LOCAL_ID", str(item)), values)
                 yield from range(at, at + lanes)
 
     @staticmethod
-    def evaluated(text: str, known: dict[str, Any]) -> int:
+    def evaluate(text: str, values: dict[str, Any]) -> int:
         plain = text.replace("(idx)", "").replace("/", "//")
         assert re.fullmatch(r"[\w\s+\-*/%(),]*", plain), plain
-        return int(eval(plain, {"__builtins__": {}}, known))
+        return int(eval(plain, {"__builtins__": {}}, values))
 
 
 @pytest.mark.parametrize("few", [False, True])
@@ -251,7 +251,7 @@ def test_every_pair_is_met_once(backend: str, mode: ComputeMode, few: bool, rng:
         batch = int(rng.choice([1, 3]))
         plan = pair_plan(layout, rows, columns, mode, facts, batch, box)
         pairs = Pairs(plan, box, rows, columns, batch, few, lanes)
-        assert (pairs.met == 1).all(), (rows, columns, batch, box)
+        assert (pairs.visits == 1).all(), (rows, columns, batch, box)
 
 
 def test_a_batch_may_be_far_more_than_one_dimension_of_groups() -> None:

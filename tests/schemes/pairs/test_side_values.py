@@ -29,7 +29,7 @@ def call_of(text: str, name: str = "Sum", axis: int = 1, weight: str | None = No
     return PairCall(vector(text, *NAMES), PAIR_REDUCTIONS[name], axis, weights, backend=backend)
 
 
-def drawn(
+def random_arrays(
     rng: np.random.Generator, rows: int, columns: int, code: str = "f4", batch: Sequence[tuple[int, ...]] = ((),) * 3
 ) -> list[Any]:
     """x, y, p and b."""
@@ -44,9 +44,9 @@ def cosines(x: Any, y: Any, p: Any) -> Any:
 
 
 def run(call: PairCall, arrays: Sequence[Any], mode: str, context: cm.Context, ranges: Any = None) -> Any:
-    used = call.formula.variables + (call.weight.variables if call.weight is not None else ())
-    given = {v: a for v, a in zip(VARIABLES, arrays, strict=True) if v in used}
-    return reduce_pairs(call, given, Options(mode, context), ranges=ranges)
+    variables = call.formula.variables + (call.weight.variables if call.weight is not None else ())
+    inputs = {v: a for v, a in zip(VARIABLES, arrays, strict=True) if v in variables}
+    return reduce_pairs(call, inputs, Options(mode, context), ranges=ranges)
 
 
 @pytest.mark.parametrize("code", ["f2", "f4", "f8"])
@@ -58,27 +58,27 @@ def test_sums(
     if code == "f8" and not context.facts.fp64:
         pytest.skip("no float64 here")
     for rows, columns in ((1, 1), (33, 170), (170, 33)):
-        x, y, p, b = drawn(rng, rows, columns, code)
+        x, y, p, b = random_arrays(rng, rows, columns, code)
         terms = np.exp(cosines(x, y, p)) * b[:, 0].astype("f8")
         blocks = drawn_blocks(rng, *terms.shape[:: 1 if axis else -1]) if sparse else None
         if blocks is not None:
-            kept = mask_of(blocks)
-            terms = np.where(kept if axis else kept.T, terms, 0)
+            mask = mask_of(blocks)
+            terms = np.where(mask if axis else mask.T, terms, 0)
         ranges = None if blocks is None else Halves(axis, blocks)
-        found = run(call_of(f"Exp({COSINE})*b", axis=axis), (x, y, p, b), mode, context, ranges)[:, 0]
+        result = run(call_of(f"Exp({COSINE})*b", axis=axis), (x, y, p, b), mode, context, ranges)[:, 0]
         eps = np.finfo("f4" if code == "f2" else code).eps
         rounding = 1e-3 * np.abs(terms.sum(axis)) + 1e-6 if code == "f2" else 0
-        assert np.all(np.abs(found - terms.sum(axis)) <= 64 * eps * np.abs(terms).sum(axis) + rounding)
+        assert np.all(np.abs(result - terms.sum(axis)) <= 64 * eps * np.abs(terms).sum(axis) + rounding)
 
 
 @pytest.mark.parametrize("batch", [((3,), (), ()), ((), (2,), ()), ((), (), (2,)), ((2, 1), (3,), ())])
 def test_batches(context: cm.Context, mode: str, rng: np.random.Generator, batch: Sequence[tuple[int, ...]]) -> None:
     """Numbers of a side have a batch of their own where its vectors have one."""
-    x, y, p, b = drawn(rng, 40, 90, batch=batch)
+    x, y, p, b = random_arrays(rng, 40, 90, batch=batch)
     terms = np.exp(cosines(x, y, p)) * np.swapaxes(b, -1, -2)
-    found = run(call_of(f"Exp({COSINE})*b"), (x, y, p, b), mode, context)
-    assert found.shape == (*terms.shape[:-2], 40, 1)
-    assert np.all(np.abs(found[..., 0] - terms.sum(-1)) <= 1e-5 * np.abs(terms).sum(-1))
+    result = run(call_of(f"Exp({COSINE})*b"), (x, y, p, b), mode, context)
+    assert result.shape == (*terms.shape[:-2], 40, 1)
+    assert np.all(np.abs(result[..., 0] - terms.sum(-1)) <= 1e-5 * np.abs(terms).sum(-1))
 
 
 @pytest.mark.parametrize("rows", [3, 70])
@@ -88,43 +88,43 @@ def test_reductions(
     context: cm.Context, mode: str, rng: np.random.Generator, name: str, backend: str, rows: int
 ) -> None:
     """A few rows as well, and weights whose sums take two passes."""
-    x, y, p, b = drawn(rng, rows, 300)
+    x, y, p, b = random_arrays(rng, rows, 300)
     values = cosines(x, y, p)
     text = f"-{COSINE}" if "Min" in name else COSINE
     call = call_of(text, name, weight="y*Norm2(y)" if "Weight" in name else None, backend=backend)
     if name == "ArgKMin":
         call = PairCall(call.formula, call.reduction, 1, options=type(call.options)(k=2), backend=backend)
-        found = run(call, (x, y, p, b), mode, context).astype(int).reshape(rows, 2)
-        best = np.take_along_axis(values, found, 1)
+        result = run(call, (x, y, p, b), mode, context).astype(int).reshape(rows, 2)
+        best = np.take_along_axis(values, result, 1)
         np.testing.assert_allclose(best, -np.sort(-values, axis=1)[:, :2], atol=1e-5)
         return
-    found = run(call, (x, y, p, b), mode, context)
+    result = run(call, (x, y, p, b), mode, context)
     if name == "SumSoftMaxWeight":
         share = np.exp(values) / np.exp(values).sum(1, keepdims=True)
         weights = y.astype("f8") * np.linalg.norm(y, axis=1, keepdims=True)
-        assert np.all(np.abs(found - share @ weights) <= 1e-5 * (share @ np.abs(weights)))
+        assert np.all(np.abs(result - share @ weights) <= 1e-5 * (share @ np.abs(weights)))
         return
-    wanted = values.max(1) if name == "Max" else np.log(np.exp(values).sum(1))
-    np.testing.assert_allclose(found[:, 0], wanted, rtol=1e-5, atol=1e-5)
+    expected = values.max(1) if name == "Max" else np.log(np.exp(values).sum(1))
+    np.testing.assert_allclose(result[:, 0], expected, rtol=1e-5, atol=1e-5)
 
 
 def test_what_needs_one_side_alone(context: cm.Context, mode: str, rng: np.random.Generator) -> None:
     """A formula that is all aside, rows' and columns'; and what a long value is multiplied by."""
-    x, y, p, b = drawn(rng, 5, 60)
+    x, y, p, b = random_arrays(rng, 5, 60)
     norms = [np.linalg.norm(a.astype("f8"), axis=1) for a in (x, y)]
     np.testing.assert_allclose(run(call_of("Norm2(y)"), (x, y, p, b), mode, context), [[norms[1].sum()]], rtol=1e-5)
-    found = run(call_of("Norm2(x)*b", axis=0), (x, y, p, b), mode, context)
-    np.testing.assert_allclose(found[:, 0], b[:, 0] * norms[0].sum(), rtol=1e-5)
-    found = run(call_of("Norm2(x)*y"), (x, y, p, b), mode, context)
+    result = run(call_of("Norm2(x)*b", axis=0), (x, y, p, b), mode, context)
+    np.testing.assert_allclose(result[:, 0], b[:, 0] * norms[0].sum(), rtol=1e-5)
+    result = run(call_of("Norm2(x)*y"), (x, y, p, b), mode, context)
     terms = norms[0][:, None, None] * y.astype("f8")
-    assert np.all(np.abs(found - terms.sum(1)) <= 1e-5 * np.abs(terms).sum(1))
+    assert np.all(np.abs(result - terms.sum(1)) <= 1e-5 * np.abs(terms).sum(1))
 
 
-def test_repeats_and_what_is_told(context: cm.Context, mode: str, rng: np.random.Generator) -> None:
+def test_repeats_and_explanations(context: cm.Context, mode: str, rng: np.random.Generator) -> None:
     """The same bits every time, on arrays that stay on the device as well."""
     call = call_of(f"Exp({COSINE})*b")
-    given = {v: cm.array(a, context) for v, a in zip(VARIABLES, drawn(rng, 50, 400), strict=True)}
-    assert "3 numbers of a side computed before" in explain_pairs(call, given, Options(mode, context))
-    first = np.asarray(reduce_pairs(call, given, Options(mode)))
+    arrays = {v: cm.array(a, context) for v, a in zip(VARIABLES, random_arrays(rng, 50, 400), strict=True)}
+    assert "3 numbers of a side computed before" in explain_pairs(call, arrays, Options(mode, context))
+    first = np.asarray(reduce_pairs(call, arrays, Options(mode)))
     for _ in range(3):
-        np.testing.assert_array_equal(np.asarray(reduce_pairs(call, given, Options(mode))), first)
+        np.testing.assert_array_equal(np.asarray(reduce_pairs(call, arrays, Options(mode))), first)

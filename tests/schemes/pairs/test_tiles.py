@@ -28,7 +28,7 @@ def points(rng: np.random.Generator, rows: int, dim: int, dtype: str, centre: fl
 
 
 def formula(name: str, x: Vector, y: Vector, b: Vector) -> Any:
-    """What each reduction is asked of."""
+    """The formula that each reduction takes."""
     if name == "Sum":
         return F["Exp"](-F["SqDist"](x, y)) * b
     return -F["SqDist"](x, y) if name == "LogSumExp" else F["SqDist"](x, y)
@@ -51,19 +51,19 @@ def distances(x: Any, y: Any) -> Any:
     return np.square(x.astype("f8")[:, None, :] - y.astype("f8")[None, :, :]).sum(-1)
 
 
-def check(name: str, found: Any, squares: Any, weights: Any, dtype: str) -> None:
+def check(name: str, result: Any, squares: Any, weights: Any, dtype: str) -> None:
     """Indices by the values that they stand for; the rest within a few roundings of the terms."""
-    wanted = dense(name, squares, weights)
+    expected = dense(name, squares, weights)
     eps = 2e-6 if dtype == "float32" else 1e-14
-    assert found.shape == wanted.shape
+    assert result.shape == expected.shape
     if name.startswith("Arg"):
-        chosen, best = (np.take_along_axis(squares, np.asarray(i, dtype=np.int64), 1) for i in (found, wanted))
-        np.testing.assert_allclose(chosen, best, rtol=eps)
+        squares_found, best = (np.take_along_axis(squares, np.asarray(i, dtype=np.int64), 1) for i in (result, expected))
+        np.testing.assert_allclose(squares_found, best, rtol=eps)
     elif name == "Sum":
         terms = np.exp(-squares) @ np.abs(weights)
-        assert np.all(np.abs(found - wanted) <= eps * np.maximum(terms, 1e-3))
+        assert np.all(np.abs(result - expected) <= eps * np.maximum(terms, 1e-3))
     else:
-        np.testing.assert_allclose(found, wanted, rtol=eps, atol=eps)
+        np.testing.assert_allclose(result, expected, rtol=eps, atol=eps)
 
 
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
@@ -76,15 +76,15 @@ def test_long_vectors(context: cm.Context, mode: str, rng: np.random.Generator, 
         rows, columns = SHAPES[rng.integers(len(SHAPES))]
         x, y, b = Variable(0, dim, 0), Variable(1, dim, 1), Variable(2, 1, 1)
         columns = max(columns, 5) if name == "ArgKMin" else columns
-        given = {x: points(rng, rows, dim, dtype), y: points(rng, columns, dim, dtype)}
+        arrays = {x: points(rng, rows, dim, dtype), y: points(rng, columns, dim, dtype)}
         weights = rng.normal(size=(columns, 1)).astype(dtype)
         if name == "Sum":
-            given[b] = weights
+            arrays[b] = weights
         call = PairCall(formula(name, x, y, b), PAIR_REDUCTIONS[name], 1, options=PairOptions(k=5))
         if name != "ArgKMin":
             call = PairCall(formula(name, x, y, b), PAIR_REDUCTIONS[name], 1)
-        found = reduce_pairs(call, given, Options(mode, context))
-        check(name, found, distances(given[x], given[y]), weights.astype("f8"), dtype)
+        result = reduce_pairs(call, arrays, Options(mode, context))
+        check(name, result, distances(arrays[x], arrays[y]), weights.astype("f8"), dtype)
 
 
 def test_both_axes_and_batches(context: cm.Context, mode: str, rng: np.random.Generator) -> None:
@@ -93,13 +93,13 @@ def test_both_axes_and_batches(context: cm.Context, mode: str, rng: np.random.Ge
     ys = ys.reshape(3, 70, 33)
     weights = rng.normal(size=(2, 1, 19, 2)).astype("float32")
     call = PairCall(F["Exp"](-F["SqDist"](x, y)) * b, PAIR_REDUCTIONS["Sum"], 0)
-    found = reduce_pairs(call, {x: xs, y: ys, b: weights}, Options(mode, context))
-    assert found.shape == (2, 3, 70, 2)
+    result = reduce_pairs(call, {x: xs, y: ys, b: weights}, Options(mode, context))
+    assert result.shape == (2, 3, 70, 2)
     for i in range(2):
         for j in range(3):
             kernel = np.exp(-distances(ys[j], xs[i, j]))
-            wanted, terms = kernel @ weights[i, 0].astype("f8"), kernel @ np.abs(weights[i, 0])
-            assert np.all(np.abs(found[i, j] - wanted) <= 2e-6 * terms)
+            expected, terms = kernel @ weights[i, 0].astype("f8"), kernel @ np.abs(weights[i, 0])
+            assert np.all(np.abs(result[i, j] - expected) <= 2e-6 * terms)
 
 
 @pytest.mark.parametrize("columns", [40, 700])
@@ -112,27 +112,27 @@ def test_what_lies_far_from_the_origin_keeps_its_digits(
     ys[: min(70, columns)] = xs[: min(70, columns)]  # distance 0
     weights = rng.random((columns, 1)).astype("float32")
     call = PairCall(formula("Sum", x, y, b), PAIR_REDUCTIONS["Sum"], 1)
-    found = reduce_pairs(call, {x: xs, y: ys, b: weights}, Options(mode, context))
-    check("Sum", found, distances(xs, ys), weights.astype("f8"), "float32")
+    result = reduce_pairs(call, {x: xs, y: ys, b: weights}, Options(mode, context))
+    check("Sum", result, distances(xs, ys), weights.astype("f8"), "float32")
 
 
 def test_several_sums_and_other_terms(context: cm.Context, mode: str, rng: np.random.Generator) -> None:
     """Two lengths, a parameter per coordinate, terms of rows and columns in the loop, one that is not 0 at 0."""
     x, y, z, w = Variable(0, 21, 0), Variable(1, 21, 1), Variable(2, 30, 0), Variable(3, 30, 1)
     p, s, t = Variable(4, 21, 2), Variable(5, 1, 0), Variable(6, 1, 1)
-    given = {v: rng.normal(size=(37, v.dim)) * 0.3 for v in (x, z, s)}
-    given |= {v: rng.normal(size=(90, v.dim)) * 0.3 for v in (y, w, t)}
-    given[p] = rng.random(21) + 0.5
-    given = {v: a.astype("float32") for v, a in given.items()}
+    arrays = {v: rng.normal(size=(37, v.dim)) * 0.3 for v in (x, z, s)}
+    arrays |= {v: rng.normal(size=(90, v.dim)) * 0.3 for v in (y, w, t)}
+    arrays[p] = rng.random(21) + 0.5
+    arrays = {v: a.astype("float32") for v, a in arrays.items()}
     one = F["Sum"](p * F["Abs"](s * x - y))
     two = F["Sum"](F["Exp"](t * z + w))
     call = PairCall(one * two + s, PAIR_REDUCTIONS["Sum"], 1)
-    found = reduce_pairs(call, given, Options(mode, context))
-    d = {v: a.astype("f8") for v, a in given.items()}
+    result = reduce_pairs(call, arrays, Options(mode, context))
+    d = {v: a.astype("f8") for v, a in arrays.items()}
     first = (d[p] * np.abs(d[s][:, None] * d[x][:, None] - d[y][None])).sum(-1)
     second = np.exp(d[t][None] * d[z][:, None] + d[w][None]).sum(-1)
-    wanted = (first * second + d[s]).sum(1, keepdims=True)
-    np.testing.assert_allclose(found, wanted, rtol=5e-6)
+    expected = (first * second + d[s]).sum(1, keepdims=True)
+    np.testing.assert_allclose(result, expected, rtol=5e-6)
 
 
 def test_values_that_are_no_numbers(context: cm.Context, mode: str, rng: np.random.Generator) -> None:
@@ -141,12 +141,12 @@ def test_values_that_are_no_numbers(context: cm.Context, mode: str, rng: np.rand
     xs[3, 7], ys[11, 2] = np.nan, np.inf
     weights = np.ones((50, 1), "float32")
     total = PairCall(formula("Sum", x, y, b), PAIR_REDUCTIONS["Sum"], 1)
-    found = reduce_pairs(total, {x: xs, y: ys, b: weights}, Options(mode, context))
+    result = reduce_pairs(total, {x: xs, y: ys, b: weights}, Options(mode, context))
     with np.errstate(all="ignore"):
         squares = distances(xs, ys)
     good = np.arange(40) != 3
-    assert np.isnan(found[3]).all()
-    check("Sum", found[good], squares[good], weights, "float32")
+    assert np.isnan(result[3]).all()
+    check("Sum", result[good], squares[good], weights, "float32")
     nearest = PairCall(F["SqDist"](x, y), PAIR_REDUCTIONS["ArgMin"], 1)
     assert np.array_equal(
         reduce_pairs(nearest, {x: xs, y: ys}, Options(mode, context))[good, 0], squares[good].argmin(1)
@@ -169,15 +169,15 @@ def test_every_box(context: cm.Context, rng: np.random.Generator, box: TileBox, 
     if box.block > context.facts.max_group_size:
         pytest.skip("groups are smaller here")
     x, y, b = Variable(0, 50, 0), Variable(1, 50, 1), Variable(2, 1, 1)
-    given = {x: points(rng, 150, 50, "float32"), y: points(rng, 210, 50, "float32")}
+    arrays = {x: points(rng, 150, 50, "float32"), y: points(rng, 210, 50, "float32")}
     weights = rng.normal(size=(210, 1)).astype("float32")
     if name == "Sum":
-        given[b] = weights
+        arrays[b] = weights
     options = PairOptions(k=5) if name == "ArgKMin" else PairOptions()
     call = PairCall(formula(name, x, y, b), PAIR_REDUCTIONS[name], 1, options=options)
-    prepared = prepare_pairs(call, given, Options("parallel", context), box=box)
+    prepared = prepare_pairs(call, arrays, Options("parallel", context), box=box)
     assert isinstance(prepared, Prepared)
-    check(name, prepared.run()[0], distances(given[x], given[y]), weights.astype("f8"), "float32")
+    check(name, prepared.run()[0], distances(arrays[x], arrays[y]), weights.astype("f8"), "float32")
 
 
 @pytest.mark.parametrize("box", [*BOXES, TileBox(256, 8, 8)], ids=str)
@@ -212,8 +212,8 @@ def test_distances_from_products_keep_their_digits(
     weights = rng.random((columns, 1)).astype("float32")
     for name in ("Sum", "LogSumExp"):
         call = PairCall(formula(name, x, y, b), PAIR_REDUCTIONS[name], 1)
-        given = {x: xs, y: ys, **({b: weights} if name == "Sum" else {})}
-        prepared = prepare_pairs(call, given, Options("parallel", context))
+        arrays = {x: xs, y: ys, **({b: weights} if name == "Sum" else {})}
+        prepared = prepare_pairs(call, arrays, Options("parallel", context))
         assert isinstance(prepared, Prepared)
         assert prepared.executable.plan.stages[0].spec.template == "kernel/pairs/pairwise_norms"
         check(name, prepared.run()[0], distances(xs, ys), weights.astype("f8"), "float32")
@@ -222,18 +222,18 @@ def test_distances_from_products_keep_their_digits(
 def test_products_alone_are_right_where_nothing_cancels(
     context: cm.Context, rng: np.random.Generator, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """No tile is computed again here, so that products are what is tested."""
+    """No tile is computed again here, so that only products are tested."""
     monkeypatch.setattr("clmapreduce.schemes.pairs.tile_numbers.LEAST", -1.0)
     x, y, b = Variable(0, 61, 0), Variable(1, 61, 1), Variable(2, 1, 1)
-    given = {x: points(rng, 150, 61, "float32", 3), y: points(rng, 300, 61, "float32", 3)}
+    arrays = {x: points(rng, 150, 61, "float32", 3), y: points(rng, 300, 61, "float32", 3)}
     weights = rng.random((300, 1)).astype("float32")
     call = PairCall(formula("Sum", x, y, b), PAIR_REDUCTIONS["Sum"], 1)
-    found = reduce_pairs(call, given | {b: weights}, Options("parallel", context))
-    check("Sum", found, distances(given[x], given[y]), weights.astype("f8"), "float32")
+    result = reduce_pairs(call, arrays | {b: weights}, Options("parallel", context))
+    check("Sum", result, distances(arrays[x], arrays[y]), weights.astype("f8"), "float32")
 
 
 def test_float16_arrays(context: cm.Context, mode: str, rng: np.random.Generator) -> None:
     x, y = Variable(0, 36, 0), Variable(1, 36, 1)
-    given = {x: points(rng, 40, 36, "float16"), y: points(rng, 200, 36, "float16")}
-    found = reduce_pairs(PairCall(F["SqDist"](x, y), PAIR_REDUCTIONS["ArgMin"], 1), given, Options(mode, context))
-    check("ArgMin", found, distances(given[x], given[y]), None, "float32")
+    arrays = {x: points(rng, 40, 36, "float16"), y: points(rng, 200, 36, "float16")}
+    result = reduce_pairs(PairCall(F["SqDist"](x, y), PAIR_REDUCTIONS["ArgMin"], 1), arrays, Options(mode, context))
+    check("ArgMin", result, distances(arrays[x], arrays[y]), None, "float32")

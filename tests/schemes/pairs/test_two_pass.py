@@ -39,11 +39,11 @@ def dense(name: str, f: Any, w: Any) -> tuple[Any, Any]:
     return np.concatenate([top, sums], 1), unit * np.concatenate([np.ones_like(top), sizes], 1)
 
 
-def close(found: Any, wanted: Any, units: Any, dtype: str) -> bool:
-    assert found.shape == wanted.shape and found.dtype == dtype
+def close(result: Any, expected: Any, units: Any, dtype: str) -> bool:
+    assert result.shape == expected.shape and result.dtype == dtype
     eps = np.finfo("f4" if dtype == "float16" else dtype).eps
-    own = np.finfo(dtype).eps * np.abs(wanted) if dtype == "float16" else 0
-    return bool(np.all(np.abs(found - wanted) <= units * eps + own))
+    own = np.finfo(dtype).eps * np.abs(expected) if dtype == "float16" else 0
+    return bool(np.all(np.abs(result - expected) <= units * eps + own))
 
 
 @pytest.mark.drawn
@@ -58,45 +58,45 @@ def test_long_weights(
         pytest.skip("no float64 here")
     rows, columns = SHAPES[rng.integers(len(SHAPES))]
     x, y, w = Variable(0, 3, 0), Variable(1, 3, 1), Variable(2, size, 1)
-    given = {x: rng.normal(size=(rows, 3)).astype(dtype), y: rng.normal(size=(columns, 3)).astype(dtype)}
-    given[w] = (
+    arrays = {x: rng.normal(size=(rows, 3)).astype(dtype), y: rng.normal(size=(columns, 3)).astype(dtype)}
+    arrays[w] = (
         rng.random((columns, size)) + 0.1 if name == "LogSumExpWeight" else rng.normal(size=(columns, size))
     ).astype(dtype)
     backend = str(rng.choice(["auto", "1D", "2D"]))
-    asked = PairCall(-F["SqDist"](x, y) * 3, PAIR_REDUCTIONS[name], 1, w, backend=backend)
-    found = reduce_pairs(asked, given, Options(mode, context))
-    xs, ys, ws = (given[v].astype("f8") for v in (x, y, w))
-    assert close(found, *dense(name, -3 * np.square(xs[:, None] - ys).sum(-1), ws[None]), dtype)
+    call = PairCall(-F["SqDist"](x, y) * 3, PAIR_REDUCTIONS[name], 1, w, backend=backend)
+    result = reduce_pairs(call, arrays, Options(mode, context))
+    xs, ys, ws = (arrays[v].astype("f8") for v in (x, y, w))
+    assert close(result, *dense(name, -3 * np.square(xs[:, None] - ys).sum(-1), ws[None]), dtype)
 
 
 def test_batches_axes_and_weights_of_rows(context: cm.Context, mode: str, rng: np.random.Generator) -> None:
     """i is reduced, in a batch; the weights depend on both sides and on a scalar of the pair."""
     x, y, b = Variable(0, 20, 0), Variable(1, 20, 1), Variable(2, 20, 0)
-    given = {x: (3, 41, 20), y: (2, 1, 70, 20), b: (41, 20)}
-    arrays = {v: (rng.normal(size=shape) / 5).astype("f4") for v, shape in given.items()}
+    shapes = {x: (3, 41, 20), y: (2, 1, 70, 20), b: (41, 20)}
+    arrays = {v: (rng.normal(size=shape) / 5).astype("f4") for v, shape in shapes.items()}
     weight = F["Exp"](-F["SqDist"](x, y)) * (x - y) + b
     for name in ("SumSoftMaxWeight", "Max_SumShiftExpWeight"):
-        asked = PairCall(F["Scalprod"](x, y) * 2, PAIR_REDUCTIONS[name], 0, weight)
-        found = reduce_pairs(asked, arrays, Options(mode, context))
-        assert found.shape[:3] == (2, 3, 70)
+        call = PairCall(F["Scalprod"](x, y) * 2, PAIR_REDUCTIONS[name], 0, weight)
+        result = reduce_pairs(call, arrays, Options(mode, context))
+        assert result.shape[:3] == (2, 3, 70)
         for i in range(2):
             for j in range(3):
                 xs, ys, bs = (a.astype("f8") for a in (arrays[x][j], arrays[y][i, 0], arrays[b]))
                 apart = xs[None] - ys[:, None]
                 w = np.exp(-np.square(apart).sum(-1, keepdims=True)) * apart + bs[None]
-                assert close(found[i, j], *dense(name, 2 * ys @ xs.T, w), "float32")
+                assert close(result[i, j], *dense(name, 2 * ys @ xs.T, w), "float32")
 
 
 @pytest.mark.parametrize("name", NAMES)
 def test_rows_that_are_not_finite(context: cm.Context, mode: str, rng: np.random.Generator, name: str) -> None:
     """As in one pass: rows of -inf, NaN and +inf, and weights that are not finite where nothing is."""
     x, y, w = Variable(0, 1, 0), Variable(1, 1, 1), Variable(2, 19, 1)
-    given = {x: rng.normal(size=(9, 1)).astype("f4"), y: rng.normal(size=(40, 1)).astype("f4")}
-    given[w] = rng.random((40, 19)).astype("f4")
-    given[x][:4, 0] = [-np.inf, np.nan, np.inf, 3e38]
-    special = {v: a.copy() for v, a in given.items()}
+    inputs = {x: rng.normal(size=(9, 1)).astype("f4"), y: rng.normal(size=(40, 1)).astype("f4")}
+    inputs[w] = rng.random((40, 19)).astype("f4")
+    inputs[x][:4, 0] = [-np.inf, np.nan, np.inf, 3e38]
+    special = {v: a.copy() for v, a in inputs.items()}
     special[y][7], special[w][5, 3], special[w][6, 4] = -np.inf, np.inf, np.nan
-    for arrays in (given, special):
+    for arrays in (inputs, special):
         one, two = (
             reduce_pairs(PairCall(x + y, PAIR_REDUCTIONS[name], 1, w, options), arrays, Options(mode, context))
             for options in (PairOptions(scheme="direct_sum"), PairOptions())
@@ -107,46 +107,46 @@ def test_rows_that_are_not_finite(context: cm.Context, mode: str, rng: np.random
 
 def test_all_of_a_row_below_everything(context: cm.Context, mode: str) -> None:
     x, y, w = Variable(0, 1, 0), Variable(1, 1, 1), Variable(2, 20, 1)
-    given = {x: np.full((3, 1), -np.inf, "f4"), y: np.zeros((50, 1), "f4"), w: np.ones((50, 20), "f4")}
-    wanted = {
+    inputs = {x: np.full((3, 1), -np.inf, "f4"), y: np.zeros((50, 1), "f4"), w: np.ones((50, 20), "f4")}
+    expected = {
         "SumSoftMaxWeight": [0.0] * 20,
         "LogSumExpWeight": [-np.inf] * 20,
         "Max_SumShiftExpWeight": [-np.inf] + [0.0] * 20,
     }
-    empty = {**given, y: np.zeros((0, 1), "f4"), w: np.ones((0, 20), "f4")}
+    empty = {**inputs, y: np.zeros((0, 1), "f4"), w: np.ones((0, 20), "f4")}
     for name in NAMES:
-        for arrays in (given, empty):
-            found = reduce_pairs(PairCall(x + y, PAIR_REDUCTIONS[name], 1, w), arrays, Options(mode, context))
-            np.testing.assert_array_equal(found, [wanted[name]] * 3)
+        for arrays in (inputs, empty):
+            result = reduce_pairs(PairCall(x + y, PAIR_REDUCTIONS[name], 1, w), arrays, Options(mode, context))
+            np.testing.assert_array_equal(result, [expected[name]] * 3)
 
 
 def test_it_is_one_submission_and_explained(context: cm.Context, mode: str, rng: np.random.Generator) -> None:
-    """Nothing but the three launches and merges; arrays on the device stay there, and calls made again are kept."""
+    """Nothing but the three launches and merges; arrays on the device stay there, and repeated calls are cached."""
     x, y, w = Variable(0, 2, 0), Variable(1, 2, 1), Variable(2, 33, 1)
     arrays = {x: rng.normal(size=(90, 2)), y: rng.normal(size=(130, 2)), w: rng.normal(size=(130, 33))}
     arrays = {v: a.astype("f4") for v, a in arrays.items()}
-    asked = PairCall(-F["SqDist"](x, y), PAIR_REDUCTIONS["SumSoftMaxWeight"], 1, w)
-    told = explain_pairs(asked, arrays, Options(mode, context))
-    assert "two passes, for weights of 33 numbers" in told and "cmr_pairwise_last" in told
-    given = {v: cm.array(a, context) for v, a in arrays.items()}
-    results = [reduce_pairs(asked, given, Options(mode)) for _ in range(3)]
+    call = PairCall(-F["SqDist"](x, y), PAIR_REDUCTIONS["SumSoftMaxWeight"], 1, w)
+    text = explain_pairs(call, arrays, Options(mode, context))
+    assert "two passes, for weights of 33 numbers" in text and "cmr_pairwise_last" in text
+    device_arrays = {v: cm.array(a, context) for v, a in arrays.items()}
+    results = [reduce_pairs(call, device_arrays, Options(mode)) for _ in range(3)]
     xs, ys, ws = (arrays[v].astype("f8") for v in (x, y, w))
-    wanted, units = dense("SumSoftMaxWeight", -np.square(xs[:, None] - ys).sum(-1), ws[None])
-    assert all(close(np.asarray(result), wanted, units, "float32") for result in results)
+    expected, units = dense("SumSoftMaxWeight", -np.square(xs[:, None] - ys).sum(-1), ws[None])
+    assert all(close(np.asarray(result), expected, units, "float32") for result in results)
 
 
 def test_lazy_tensors_take_it(rng: np.random.Generator) -> None:
     x, y, w = (rng.normal(size=shape).astype("f4") for shape in ((30, 1, 3), (1, 50, 3), (1, 50, 64)))
     f = -((LazyTensor(x) - LazyTensor(y)) ** 2).sum(-1)
-    wanted, units = dense("SumSoftMaxWeight", -np.square(x.astype("f8") - y).sum(-1), w.astype("f8"))
-    assert close(f.sumsoftmaxweight(LazyTensor(w), axis=1), wanted, units, "float32")
+    expected, units = dense("SumSoftMaxWeight", -np.square(x.astype("f8") - y).sum(-1), w.astype("f8"))
+    assert close(f.sumsoftmaxweight(LazyTensor(w), axis=1), expected, units, "float32")
 
 
 def test_what_still_takes_one_pass() -> None:
     """Short weights, sums in another dtype or added one by one, and weights that mix coordinates."""
     long = "Vj(2,40)"
     assert isinstance(passes_of(form_of(DISTANCE, "SumSoftMaxWeight", long)), TwoPasses)
-    mixed = "Concat(Vj(2,20),Vj(3,20))"
-    others = [({}, "Vj(2,16)"), ({"accumulate": np.dtype("f8")}, long), ({"scheme": "direct_sum"}, long), ({}, mixed)]
+    long_weight = "Concat(Vj(2,20),Vj(3,20))"
+    others = [({}, "Vj(2,16)"), ({"accumulate": np.dtype("f8")}, long), ({"scheme": "direct_sum"}, long), ({}, long_weight)]
     for options, weight in others:
         assert isinstance(passes_of(form_of(DISTANCE, "SumSoftMaxWeight", weight, **options)), OnePass)

@@ -15,9 +15,8 @@ from clmapreduce.lowering.bilinear import Factoring, factored_pair
 from clmapreduce.lowering.pair import Pair
 from clmapreduce.modes import ComputeMode
 from clmapreduce.plan import Arguments, Facts, LocalArray, Plan, Stage
-from clmapreduce.schemes.common.kernel import PADDING
 from clmapreduce.schemes.common.kernel_data import Target
-from clmapreduce.schemes.common.local_arrays import accumulators, shrink_to_fit
+from clmapreduce.schemes.common.local_arrays import PADDING, accumulators, shrink_to_fit
 from clmapreduce.schemes.pairs.fallback import Launches
 from clmapreduce.schemes.pairs.matrix.boxes import MatrixBox, filter_box, matrix_box, whole_tiles
 from clmapreduce.schemes.pairs.matrix.filter import NearOperands

@@ -11,9 +11,8 @@ from typing import ClassVar
 from clmapreduce.domain.partition import Partition, PartitionLimits
 from clmapreduce.modes import ComputeMode
 from clmapreduce.plan import Arguments, LocalArray, Plan, Stage
-from clmapreduce.schemes.common.kernel import PADDING
 from clmapreduce.schemes.common.kernel_data import Target
-from clmapreduce.schemes.common.local_arrays import accumulators, shrink_to_fit
+from clmapreduce.schemes.common.local_arrays import PADDING, accumulators, shrink_to_fit
 from clmapreduce.schemes.pairs.fallback import Launches, Unfinished
 from clmapreduce.schemes.pairs.matrix.boxes import MatrixLongBox, matrix_long_box, narrower, within_registers
 from clmapreduce.schemes.pairs.matrix.matrix_kernel import MatrixKernel

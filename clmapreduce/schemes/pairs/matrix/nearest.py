@@ -14,9 +14,8 @@ from clmapreduce.dtypes import FLOAT32, INT32
 from clmapreduce.modes import ComputeMode, Scope
 from clmapreduce.plan import Arguments, LocalArray, Plan, Stage
 from clmapreduce.reductions.pairs.kmin import BoundKMin
-from clmapreduce.schemes.common.kernel import PADDING
 from clmapreduce.schemes.common.kernel_data import Target
-from clmapreduce.schemes.common.local_arrays import shrink_to_fit
+from clmapreduce.schemes.common.local_arrays import PADDING, shrink_to_fit
 from clmapreduce.schemes.pairs.boxes import WIDE_SCRATCH
 from clmapreduce.schemes.pairs.fallback import FallbackLaunches, Unfinished
 from clmapreduce.schemes.pairs.matrix.boxes import (

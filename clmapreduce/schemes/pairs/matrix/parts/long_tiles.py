@@ -10,8 +10,7 @@ from typing import ClassVar
 
 from clmapreduce.lowering.pair import Role
 from clmapreduce.plan import LocalArray
-from clmapreduce.schemes.common.kernel import PADDING
-from clmapreduce.schemes.common.local_arrays import bytes_of
+from clmapreduce.schemes.common.local_arrays import PADDING, bytes_of
 from clmapreduce.schemes.pairs.matrix.parts.long_results import LongResults
 from clmapreduce.schemes.pairs.matrix.parts.operands import DEPTH, SideOperands
 from clmapreduce.schemes.pairs.problem import places

@@ -21,65 +21,65 @@ from clmapreduce.calls.prepared import Prepared
 from hostsched import build
 from hostsched.kernels.program import program_bytes
 
-KEPT = 3
+MOST = 3
 SOURCE = "__kernel void cmr_k{0}(__global int *out) {{ out[get_global_id(0)] = {0}; }}"
 
 
 @pytest.fixture
 def few(context: cm.Context, monkeypatch: pytest.MonkeyPatch) -> cm.Context:
     """A context of its own with room for a few plans and programs."""
-    monkeypatch.setattr(clmapreduce.device.cache, "PLANS", KEPT)
-    monkeypatch.setattr(sys.modules["hostsched.compiler.build"], "_MAX_PROGRAMS", KEPT)
+    monkeypatch.setattr(clmapreduce.device.cache, "PLANS", MOST)
+    monkeypatch.setattr(sys.modules["hostsched.compiler.build"], "_MAX_PROGRAMS", MOST)
     return cm.Context(context.device, cl_context=cl.Context([context.device.cl_device]))
 
 
-def scaled(context: cm.Context, factor: int) -> Any:
+def scale(context: cm.Context, factor: int) -> Any:
     return cm.Map(f"x * {factor}")(np.arange(9), context=context)
 
 
 def test_plans_and_kernels_beyond_the_last_are_dropped(few: cm.Context) -> None:
     for factor in range(2, 8):
-        assert_same(scaled(few, factor), np.arange(9) * factor)
+        assert_same(scale(few, factor), np.arange(9) * factor)
     gc.collect()
-    assert len(few.caches().plans) == len(few._kernels) == len(few.queue.space.programs) == KEPT
-    assert_same(scaled(few, 2), np.arange(9) * 2)
+    assert len(few.caches().plans) == len(few._kernels) == len(few.queue.space.programs) == MOST
+    assert_same(scale(few, 2), np.arange(9) * 2)
 
 
 def test_a_plan_in_use_keeps_its_kernels(few: cm.Context) -> None:
-    held = cm.Map("x * 77")._prepare((np.arange(9),), Options("auto", few))
-    assert isinstance(held, Prepared)
+    call = cm.Map("x * 77")._prepare((np.arange(9),), Options("auto", few))
+    assert isinstance(call, Prepared)
     for factor in range(2, 8):
-        scaled(few, factor)
+        scale(few, factor)
     gc.collect()
-    assert len(few._kernels) == KEPT + 1
-    assert_same(held.run()[0], np.arange(9) * 77)
+    assert len(few._kernels) == MOST + 1
+    assert_same(call.run()[0], np.arange(9) * 77)
 
 
 def test_programs_used_again_are_the_last(few: cm.Context) -> None:
-    made = [build(few.queue, SOURCE.format(k)) for k in range(KEPT)]
-    assert build(few.queue, SOURCE.format(0)) is made[0]
-    build(few.queue, SOURCE.format(KEPT))
-    assert build(few.queue, SOURCE.format(0)) is made[0]
-    assert build(few.queue, SOURCE.format(1)) is not made[1]
+    programs = [build(few.queue, SOURCE.format(k)) for k in range(MOST)]
+    assert build(few.queue, SOURCE.format(0)) is programs[0]
+    build(few.queue, SOURCE.format(MOST))
+    assert build(few.queue, SOURCE.format(0)) is programs[0]
+    assert build(few.queue, SOURCE.format(1)) is not programs[1]
 
 
 def test_threads_that_drop_each_others_plans(few: cm.Context) -> None:
     def work(number: int) -> None:
         for factor in range(number % 3, 6):
-            assert_same(scaled(few, 2 + factor), np.arange(9) * (2 + factor))
+            assert_same(scale(few, 2 + factor), np.arange(9) * (2 + factor))
 
     with ThreadPoolExecutor(6) as pool:
         assert list(pool.map(work, range(6))) == [None] * 6
     gc.collect()
-    assert len(few.caches().plans) == KEPT and len(few._kernels) <= KEPT, "plans of equal formulas share a kernel"
+    assert len(few.caches().plans) == MOST and len(few._kernels) <= MOST, "plans of equal formulas share a kernel"
 
 
 def test_kernels_are_bounded_by_their_bytes(context: cm.Context, monkeypatch: pytest.MonkeyPatch) -> None:
     """Those of plans used last stay; plans of other lengths share a kernel, which counts once."""
     own = cm.Context(context.device, cl_context=cl.Context([context.device.cl_device]))
     one = program_bytes(own.queue.space)
-    monkeypatch.setattr(clmapreduce.device.cache, "KERNEL_BYTES", KEPT * one)
-    monkeypatch.setattr(sys.modules["hostsched.compiler.build"], "_MAX_BYTES", KEPT * one)
+    monkeypatch.setattr(clmapreduce.device.cache, "KERNEL_BYTES", MOST * one)
+    monkeypatch.setattr(sys.modules["hostsched.compiler.build"], "_MAX_BYTES", MOST * one)
     for length in range(1, 9):
         cm.Map("x * 2")(np.arange(length), context=own)
     assert len(own.caches().plans) == 8 and own.caches().plans.nbytes == one
@@ -87,13 +87,13 @@ def test_kernels_are_bounded_by_their_bytes(context: cm.Context, monkeypatch: py
     for factor in maps:
         maps[factor](np.arange(9), context=own)
         maps[3](np.arange(9), context=own)
-        assert own.caches().plans.nbytes <= KEPT * one
-        assert len(own.queue.space.programs) <= KEPT
+        assert own.caches().plans.nbytes <= MOST * one
+        assert len(own.queue.space.programs) <= MOST
     gc.collect()
-    kept = set(own._kernels)
-    assert len(kept) == KEPT
+    keys = set(own._kernels)
+    assert len(keys) == MOST
     assert_same(maps[3](np.arange(9), context=own), np.arange(9) * 3)
-    assert set(own._kernels) == kept
+    assert set(own._kernels) == keys
 
 
 MEMORY = """
@@ -114,10 +114,10 @@ print((resident() - before) >> 20)
 @pytest.mark.sweep
 def test_5000_formulas_stay_below_400_mib(context: cm.Context) -> None:
     place = str(cm.devices().index(context.device))
-    ended = subprocess.run(
+    process = subprocess.run(
         [sys.executable, "-c", MEMORY, place], timeout=3600, capture_output=True, text=True, check=True,
         env=with_library(),
     )  # fmt: skip
-    grown = int(ended.stdout)
-    print(f"{context.device.name}: {grown} MiB more")
-    assert grown <= 400
+    mebibytes = int(process.stdout)
+    print(f"{context.device.name}: {mebibytes} MiB more")
+    assert mebibytes <= 400

@@ -1,31 +1,19 @@
-"""What schemes share: the text that stores results."""
+"""The text that stores a stage's results."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Container, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
-from clmapreduce.dtypes import FLOAT16, HEX, DType, Leaf, c_name, is_pair, leaves
+from clmapreduce.dtypes import HEX, DType, Leaf, c_name, is_pair, leaves
 from clmapreduce.formula.formula import Formula, field_text, words_stored
 from clmapreduce.formula.guard import condition_of, place_of
 from clmapreduce.formula.node import Value
 from clmapreduce.formula.statements import Statements
-from clmapreduce.plan import Epilogue, Facts, Layout
-
-AHEAD = 2048
-"""Bytes: how far ahead a CPU's loop asks for what it reads in a row, where it does more than add it up."""
-
-PADDING = 128
-"""Bytes of local memory that compilers may put between a kernel's arrays, at most."""
+from clmapreduce.plan import Epilogue
 
 Store = Callable[..., str]
 """Called with the texts of a result's parts, the index and the lanes; gives the statements that keep it."""
-
-
-def out_parameters(outputs: Sequence[DType], windows: Container[int] = ()) -> list[str]:
-    """The kernel's parameters for its outputs. windows: those whose array holds a window."""
-    each = [[f"__global {'uchar' if d.names else c_name(d)} *restrict out{i}"] for i, d in enumerate(outputs)]
-    return [text for i, own in enumerate(each) for text in (*own, *[f"const idx out{i}_first"] * (i in windows))]
 
 
 @dataclass(frozen=True)
@@ -100,8 +88,8 @@ def guarded_text(
         text = store_text(output, dtype, texts, at(0), 1, False)
         return f"if ({condition}) {{ {text} }}" if condition else text
     whether = [f"if ({condition}.s{HEX[lane]}) " if condition else "" for lane in range(lanes)]
-    lines = [f"{whether[lane]}out{output}[{at(lane)}] = kept.s{HEX[lane]};" for lane in range(lanes)]
-    return "\n".join([f"{{ const {c_name(dtype, lanes)} kept = {texts['']};", *lines, "}"])
+    lines = [f"{whether[lane]}out{output}[{at(lane)}] = numbers.s{HEX[lane]};" for lane in range(lanes)]
+    return "\n".join([f"{{ const {c_name(dtype, lanes)} numbers = {texts['']};", *lines, "}"])
 
 
 def map_text(outputs: Sequence[DType], narrow: bool, places: Places) -> Callable[[Formula, str, int], str]:
@@ -113,25 +101,3 @@ def map_text(outputs: Sequence[DType], narrow: bool, places: Places) -> Callable
         return "{\n" + str(block) + "\n}"
 
     return store
-
-
-def lanes_of(layout: Layout, facts: Facts) -> bool:
-    """Whether a layout's values have a form of several lanes, up to the stores."""
-    formulas = [layout.formula, *([] if layout.tail is None else [layout.tail.formula])]
-    in_a_row = all(condition_of(value) is None and place_of(value) is None for value in formulas[-1].outputs)
-    return all(vectorisable(formula, facts) for formula in formulas) and all(
-        dtype.names is None or (is_pair(dtype) and in_a_row) for dtype in layout.outputs
-    )
-
-
-def vectorisable(formula: Formula, facts: Facts) -> bool:
-    """Whether several lanes of a formula may be computed at once on this device.
-
-    NVIDIA's compiler (580.159) fails on vectors of half: "Do not know how to split the result of this operator".
-    """
-    return formula.vectorisable and has_vectors(formula.dtypes, facts)
-
-
-def has_vectors(dtypes: Sequence[DType], facts: Facts) -> bool:
-    """Whether the device's compiler copes with vectors of these dtypes."""
-    return facts.vectors_of_half or FLOAT16 not in dtypes

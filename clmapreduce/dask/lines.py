@@ -1,0 +1,150 @@
+"""Maps, reductions, scans and pipelines of Dask arrays: a task per chunk and pass, and a tree that merges."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import dask.array as da
+import numpy as np
+
+from clmapreduce.calls.arguments import Arguments, Described, gather, gather_rows
+from clmapreduce.checks import choice, switch
+from clmapreduce.dask import line_work
+from clmapreduce.dask.carried import Carried, carried
+from clmapreduce.dask.graph import Graph, Place, as_chunked, places_of, without_empty_chunks, word
+from clmapreduce.dask.home import home
+from clmapreduce.dask.line_work import LineWork
+from clmapreduce.dask.passes import Passes
+from clmapreduce.errors import ShapeError
+from clmapreduce.formula.formula import value_dtype
+from clmapreduce.primitives.parts import Parts
+from clmapreduce.primitives.pipeline import Pipeline
+from clmapreduce.primitives.reduce import ACCUMULATE
+from clmapreduce.program.program import Program, varies
+
+
+def lines(pipeline: Pipeline, values: Sequence[Any], mode: str, batch: bool | None, accumulate: Any) -> list[Any]:
+    """The outputs for these arguments, Dask arrays. Raises what a call of the pipeline raises, and ShapeError for a
+    batch whose lines lie in several chunks.
+    """
+    choice(accumulate, "accumulate", ACCUMULATE)
+    over = pipeline.batch if batch is None else switch(batch, "batch")
+    context = home()
+    arrays = [_argument(value, f"argument {k + 1}") for k, value in enumerate(values)]
+    described = [Described(a.shape, a.dtype) if isinstance(a, da.Array) else a for a in arrays]
+    arguments = (gather_rows if over else gather)(described, context)
+    if over:
+        program = pipeline.program(arguments.signature, accumulate, context.facts.fp64, arguments.line == 1)
+        inputs = Blocks(arrays, arguments)
+    else:
+        work = LineWork(pipeline, described, accumulate, mode)
+        passes = work.passes(context)
+        program, inputs = passes.program, Blocks(arrays, arguments, passes.ordered)
+    pipeline.check(program, arguments, over, accumulate)
+    task = carried(LineWork(pipeline, described, accumulate, mode), repr(pipeline))
+    graph = Graph(_label(pipeline), (task.__dask_tokenize__(), over), inputs.dependencies)
+    if over or len(inputs.places) == 1:
+        return _whole(graph, task, inputs, program, over)
+    return _in_passes(graph, task, inputs, passes)
+
+
+def _argument(value: Any, what: str) -> Any:
+    """An argument as a Dask array, or a number."""
+    if isinstance(value, (bool, int, float, complex, np.generic)):
+        return value
+    if isinstance(value, np.ndarray) and not value.ndim:
+        return value[()]
+    return without_empty_chunks(as_chunked(value, what))
+
+
+def _label(pipeline: Pipeline) -> str:
+    function: Any = pipeline.function
+    return " ".join(type(part).__name__ for part in function.parts) if isinstance(function, Parts) else repr(pipeline)
+
+
+class Blocks:
+    """The blocks of a call's arguments. ordered: they come in the order of their elements: all axes but the first one
+    lie in one chunk. Numbers, and arrays of one element, are the same at every place.
+    """
+
+    def __init__(self, arrays: Sequence[Any], arguments: Arguments, ordered: bool = False) -> None:
+        self._axes = axes = len(arguments.shape)
+        cut = {k: x for k, x in enumerate(arrays) if isinstance(x, da.Array) and x.size != 1}
+        if ordered:
+            cut = {k: x.rechunk({d: -1 for d in range(x.ndim) if axes - x.ndim + d}) for k, x in cut.items()}
+        pairs = [part for x in cut.values() for part in (x, tuple(range(axes - x.ndim, axes)))]
+        chunks, blocks = da.core.unify_chunks(*pairs) if pairs else ({}, [])
+        self._values = [*arrays]
+        for k, x in zip(cut, blocks, strict=True):
+            self._values[k] = x
+        self._numbers = [None if k in cut else one.value for k, one in enumerate(arguments.inputs)]
+        self.chunks = tuple(chunks.get(axis, (extent,)) for axis, extent in enumerate(arguments.shape))
+        self.places = list(places_of(self.chunks))
+
+    @property
+    def dependencies(self) -> list[Any]:
+        """The Dask arrays."""
+        return [x for x in self._values if isinstance(x, da.Array)]
+
+    def at(self, place: Place) -> list[Any]:
+        """Per argument the key of its block, or the number."""
+        return [self._key(x, place) if isinstance(x, da.Array) else x for x in self._values]
+
+    def typed(self, place: Place) -> list[Any]:
+        """The same, numbers of the dtype that they have in the call."""
+        own = zip(self._values, self.at(place), self._numbers, strict=True)
+        return [key if isinstance(x, da.Array) else number for x, key, number in own]
+
+    def constants(self) -> list[Any]:
+        """The same of what every place shares; None for the others."""
+        first = self.typed((0,) * self._axes)
+        return [value if number is not None else None for value, number in zip(first, self._numbers, strict=True)]
+
+    def first(self, place: Place) -> int:
+        """The number of the first element at a place; of blocks in order."""
+        rows = sum(self.chunks[0][: place[0]]) if place else 0
+        return int(rows * math.prod(sum(each) for each in self.chunks[1:]))
+
+    def _key(self, x: Any, place: Place) -> Any:
+        own = place[self._axes - x.ndim :] if x.ndim else ()
+        return (x.name, *(0 if len(chunks) == 1 else k for chunks, k in zip(x.chunks, own, strict=True)))
+
+
+def _whole(graph: Graph, task: Carried, inputs: Blocks, program: Program, batch: bool) -> list[Any]:
+    """A call whose lines lie in one chunk each: the call itself, per place."""
+    if batch and len(inputs.chunks[-1]) > 1:
+        raise ShapeError(
+            f"the last axis, the line, lies in chunks of {inputs.chunks[-1]}; a batch takes lines whole: "
+            "call x.rechunk({-1: -1})"
+        )
+    shorter = inputs.chunks[:-1] if batch else ()
+    outputs = [(inputs.chunks if varies(v) else shorter, value_dtype(v)) for v in program.outputs]
+    tasks = {place: (line_work.whole, task, batch, inputs.at(place)) for place in inputs.places}
+    return graph.arrays("chunk", tasks, outputs)
+
+
+def _in_passes(graph: Graph, task: Carried, inputs: Blocks, passes: Passes) -> list[Any]:
+    """A call whose lines lie in several chunks."""
+    chunks = [(chunk, inputs.first(place), inputs.typed(place)) for chunk, place in enumerate(inputs.places)]
+    known: list[Any] = []
+    for p in range(len(passes.totals)):
+        keys = [
+            graph.add(f"pass-{word(p)}", (each[0],), (line_work.totals, task, p, *each, list(known))) for each in chunks
+        ]
+        last = graph.tree(f"merge-{word(p)}", keys, line_work.merge, task, p)
+        known.append(graph.add(f"known-{word(p)}", (0,), (line_work.known_of, task, p, last)))
+    outputs = passes.program.outputs
+    arrays: dict[int, Any] = {}
+    for k in range(len(outputs)):
+        if k not in passes.stored:
+            name = f"number-{word(k)}"
+            graph.add(name, (), (line_work.number, task, k, inputs.constants(), list(known)))
+            arrays[k] = graph.array(name, (), value_dtype(outputs[k]))
+    if passes.stored:
+        tasks = {place: (line_work.outputs, task, *each, list(known))
+                 for place, each in zip(inputs.places, chunks, strict=True)}  # fmt: skip
+        stored = [(inputs.chunks, value_dtype(outputs[k])) for k in passes.stored]
+        arrays |= zip(passes.stored, graph.arrays("chunk", tasks, stored), strict=True)
+    return [arrays[k] for k in range(len(outputs))]

@@ -1,0 +1,197 @@
+"""How reductions over pairs are cut into tiles: where arrays have no room in device memory, and where several devices
+share a call.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from clmapreduce.calls.call import Output
+from clmapreduce.calls.options import Options
+from clmapreduce.calls.prepared import Planned
+from clmapreduce.device.array import NumpyArray
+from clmapreduce.device.context import Context, context_of
+from clmapreduce.device.tiles import may_stream, on_host, room_of
+from clmapreduce.errors import DeviceMemoryError
+from clmapreduce.pairwise.arrays import gather_pairs
+from clmapreduce.pairwise.call import PairCall, plan_pairs
+from clmapreduce.pairwise.partial import PARTS
+from clmapreduce.plan import IN_FLIGHT
+from clmapreduce.ranges import Ranges
+from clmapreduce.vector.node import Category, Variable
+
+TILE = 16 << 20
+"""Bytes of a tile of rows, or of columns."""
+LEAST_TILE = 1 << 16
+IN_MEMORY = 8
+"""A tile takes its bytes twice, because kernels may pack it, and two are in flight beside two of the other side."""
+
+BLOCKS = 64
+"""Blocks of rows at most that several devices share."""
+LEAST_WORK = 6e10
+"""Pairs of a block, times the numbers of a pair: a GPU takes some milliseconds for them, a call costs 0.1 ms."""
+ALIGNED = 256
+"""What the rows of a block are a multiple of."""
+
+Arrays = Mapping[Variable, NumpyArray]
+
+
+def tiles_of(
+    call: PairCall, arrays: Mapping[Variable, Any], options: Options, ranges: Ranges | None
+) -> PairTiles | None:
+    """The tiles of a call that is streamed or shared; None for any other. Raises DeviceMemoryError where columns have
+    no room and results of parts of them cannot be merged, or where no tile fits.
+    """
+    plain = all(
+        isinstance(v, np.ndarray) and v.ndim == (1 if variable.category is Category.PARAMETER else 2)
+        for variable, v in arrays.items()
+    )
+    if not arrays or not plain:
+        return None
+    context = context_of(options.context)
+    if not may_stream(context, (), options.out) and not (context.members and on_host((), options.out)):
+        return None
+    operands = gather_pairs(arrays, (), context, dict(call.names))
+    rows, columns = operands.extents if call.axis == 1 else operands.extents[::-1]
+    if not rows or not columns:
+        return None
+    room, usable = room_of(context)
+    total = sum(values.nbytes for values in arrays.values())
+    whole = PairTiles(call, arrays, context, options, (rows, columns), (rows, columns), ranges)
+    if total > (room if context.facts.lends_memory else usable // 2):
+        return _cut(whole, total)
+    if not context.members:
+        return None
+    height = _height(rows, whole.pairs(0, rows) * sum(v.shape[-1] for v in arrays.values()))
+    return replace(whole, tile=(height, columns)) if height < rows else None
+
+
+def _cut(whole: PairTiles, total: int) -> PairTiles:
+    """The tiles of a call that has no room. whole: all of it as one. total: bytes of its arrays. Raises
+    DeviceMemoryError, see `tiles_of`.
+    """
+    room, usable = room_of(whole.context)
+    name, (rows, columns) = whole.call.reduction.name, whole.extents
+    outer, inner = (sum(values.nbytes for values in whole.of_side(side).values()) for side in (True, False))
+    has_columns = inner <= usable // 4
+    if not has_columns and (name not in PARTS or whole.ranges is not None):
+        raise DeviceMemoryError(
+            f"{name}: the arrays of what is reduced take {inner} bytes of device memory, and {usable // 4} are left "
+            f"for them; results of parts of them are merged for {', '.join(PARTS)}, without ranges="
+        )
+    tile, left = TILE, usable - (2 * inner if has_columns else 0)
+    while tile >= LEAST_TILE:
+        height = max(1, tile * rows // max(1, outer))
+        width = columns if has_columns else max(1, tile * columns // max(1, inner))
+        tiles = replace(whole, tile=(min(rows, height), min(columns, width)), streamed=True)
+        if IN_MEMORY * tile <= left and IN_MEMORY * tile + IN_FLIGHT * tiles.beside <= left:
+            return tiles
+        tile //= 2
+    raise DeviceMemoryError(
+        f"the arrays of this call take {total} bytes of device memory and {room} are left; streamed, two tiles of "
+        f"{LEAST_TILE} bytes of rows, and of columns, at least must fit, with what their launches leave to each other; "
+        "raise memory_limit or CLMR_MEMORY_LIMIT, or free arrays"
+    )
+
+
+def _height(rows: int, work: int) -> int:
+    """Rows of a block that one of several devices takes: from the call's sizes alone, so that its results have the same
+    bits on any number of devices. work: pairs times the numbers of a pair.
+    """
+    blocks = int(max(1, min(BLOCKS, work // LEAST_WORK)))
+    height = -(-rows // blocks)
+    return min(rows, -(-height // ALIGNED) * ALIGNED)
+
+
+@dataclass(frozen=True)
+class PairTiles:
+    """A call in tiles. extents: rows and columns. tile: those of one. ranges: which pairs it meets, if not all.
+    streamed: it has no room as a whole.
+    """
+
+    call: PairCall
+    arrays: Arrays
+    context: Context
+    options: Options
+    extents: tuple[int, int]
+    tile: tuple[int, int]
+    ranges: Ranges | None = None
+    streamed: bool = False
+
+    def of(self, context: Context) -> Options:
+        """The options of a tile on a device."""
+        return Options(self.options.mode, context)
+
+    def part(self, first: int, end: int) -> Ranges | None:
+        """The ranges of some rows."""
+        rows, columns = self.extents
+        M, N = (rows, columns) if self.call.axis == 1 else (columns, rows)
+        return None if self.ranges is None else self.ranges.part(self.call.axis, M, N, first, end, not self.streamed)
+
+    def pairs(self, first: int, end: int) -> int:
+        """How many pairs some rows meet."""
+        rows, columns = self.extents
+        if self.ranges is None:
+            return (end - first) * columns
+        M, N = (rows, columns) if self.call.axis == 1 else (columns, rows)
+        half = self.ranges.half(self.call.axis, M, N)
+        return half.pairs if end - first == rows else half.part(first, end).pairs
+
+    @property
+    def own(self) -> Options:
+        """The options of the first tile."""
+        return self.of(self.context.workers[0])
+
+    @property
+    def summary(self) -> str:
+        """The tiles in words."""
+        (rows, columns), (height, width) = self.extents, self.tile
+        several = len(self.context.members)
+        shared = f"on {several} devices, each of which has all columns" if several else "streamed"
+        return (
+            f"{shared}: {-(-rows // height):,} × {-(-columns // width):,} tiles of {height:,} rows and {width:,} "
+            "columns, 2 in flight; copies overlap launches, on queues of their own; one tile:"
+        )
+
+    @property
+    def first(self) -> Arrays:
+        """The arrays of the first tile."""
+        lengths = {variable: self.tile[not self.is_outer(variable)] for variable in self.arrays}
+        return {
+            variable: values if variable.category is Category.PARAMETER else values[: lengths[variable]]
+            for variable, values in self.arrays.items()
+        }
+
+    def is_outer(self, variable: Variable) -> bool:
+        """Whether it belongs to rows."""
+        return variable.category is (Category.I if self.call.axis == 1 else Category.J)
+
+    def of_side(self, outer: bool) -> Arrays:
+        """The arrays of rows, or of columns."""
+        sides = {v: a for v, a in self.arrays.items() if v.category is not Category.PARAMETER}
+        return {v: a for v, a in sides.items() if self.is_outer(v) is outer}
+
+    @property
+    def tile_call(self) -> PairCall:
+        """What a tile computes: of parts of the columns, what can be merged."""
+        if self.tile[1] == self.extents[1]:
+            return self.call
+        return replace(self.call, reduction=PARTS[self.call.reduction.name].reduction(self.call.reduction))
+
+    def outputs(self, call: PairCall, rows: int) -> list[Output]:
+        """Those of so many rows."""
+        planned = plan_pairs(call, self.first, self.own)
+        assert isinstance(planned, Planned)  # there are rows
+        return [((rows, *shape[1:]), dtype) for shape, dtype in planned.outputs]
+
+    @property
+    def beside(self) -> int:
+        """Bytes that the launches of a tile take beside its arrays: what they leave to each other, and tables."""
+        planned = plan_pairs(self.tile_call, self.first, self.own, ranges=self.part(0, self.tile[0]))
+        assert isinstance(planned, Planned)  # there are rows
+        plan = planned.executable.plan
+        return sum(plan.scratch.values()) + sum(table.values.nbytes for table in plan.tables.values())

@@ -25,6 +25,8 @@ from clmapreduce.device.context import Context, Device, devices, select_device, 
 from clmapreduce.device.convert import array
 from clmapreduce.dtypes import DD as dd
 from clmapreduce.dtypes import DF as df
+from clmapreduce.dtypes import QD as qd
+from clmapreduce.dtypes import QF as qf
 from clmapreduce.errors import (
     ArgumentError,
     BuildError,
@@ -137,6 +139,8 @@ __all__ = [
     "math",
     "ones",
     "ones_like",
+    "qd",
+    "qf",
     "reduce_by_key",
     "run_lengths",
     "segmented_reduce",

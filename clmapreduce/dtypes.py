@@ -39,6 +39,11 @@ DD = np.dtype([("hi", np.float64), ("lo", np.float64)])
 """A number in two float64, of which it is the sum: 106 bits, with float64's range. `hi` is the sum rounded."""
 DF = np.dtype([("hi", np.float32), ("lo", np.float32)])
 """The same in two float32: 48 bits, with float32's range."""
+QD = np.dtype([(f"w{i}", np.float64) for i in range(4)])
+"""A number in four float64, of which it is the sum: 212 bits. Each is the rounded sum of itself and those behind it."""
+QF = np.dtype([(f"w{i}", np.float32) for i in range(4)])
+"""The same in four float32: 96 bits."""
+EXTENDED = (DD, DF, QD, QF)
 
 _C_NAMES = {  # by kind and bytes: the same type code means 32 bits on Windows and 64 on Linux
     "b1": "uchar", "i1": "char", "u1": "uchar", "i2": "short", "u2": "ushort", "i4": "int", "u4": "uint",
@@ -73,13 +78,23 @@ def is_float(dtype: DType) -> bool:
 
 
 def is_extended(dtype: DType) -> bool:
-    """Whether it is a number in several floats: `DD` or `DF`, by its fields."""
-    return dtype.names == DD.names and dtype in (DD, DF)
+    """Whether it is a number in several floats: one of `EXTENDED`, by its fields."""
+    return dtype.names in (DD.names, QD.names) and dtype in EXTENDED
+
+
+def is_pair(dtype: DType) -> bool:
+    """Whether it is a number in two floats."""
+    return dtype.names == DD.names and is_extended(dtype)
 
 
 def word_of(dtype: DType) -> DType:
     """The float that an extended number consists of; others are their own."""
     return dtype[0] if is_extended(dtype) else dtype
+
+
+def count_words(dtype: DType) -> int:
+    """Of how many floats a number consists."""
+    return len(dtype.names or [dtype])
 
 
 def is_integer(dtype: DType) -> bool:

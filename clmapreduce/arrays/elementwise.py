@@ -23,7 +23,7 @@ from clmapreduce.checks import quoted
 from clmapreduce.device.array import DeviceArray
 from clmapreduce.device.cache import Cache
 from clmapreduce.device.context import Context
-from clmapreduce.dtypes import BOOL, DType, is_complex
+from clmapreduce.dtypes import BOOL, DType, is_complex, is_extended
 from clmapreduce.errors import ArgumentError, DTypeError, ShapeError
 from clmapreduce.formula.functions import apply, cast
 from clmapreduce.formula.node import Node
@@ -87,7 +87,7 @@ def where(condition: Any, a: Any, b: Any, dtype: DType) -> DeviceArray:
 
 def converted(x: Any, dtype: DType, out: DeviceArray | None = None, shape: Shape | None = None) -> DeviceArray:
     """A value in another dtype, and broadcast to a shape; of complex numbers that become real the real part."""
-    function = conversion(dtype) if is_number(x) or x.dtype.names is None else COPY
+    function = conversion(dtype) if is_number(x) or x.dtype.names is None or is_extended(x.dtype) else COPY
     return run(function, [x], None if out is None else (out,), shape)[0]
 
 

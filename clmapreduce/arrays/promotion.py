@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from clmapreduce.arrays.operands import as_scalar, is_number, kind_of
-from clmapreduce.dtypes import BOOL, DType, check_constant, holds, is_integer, is_scalar
+from clmapreduce.dtypes import BOOL, INT64, DType, check_constant, holds, is_extended, is_integer, is_scalar, word_of
 from clmapreduce.errors import DTypeError
 
 HOST = "to_numpy() gives an array for NumPy's own"
@@ -28,6 +28,8 @@ def dtypes_of(ufunc: np.ufunc, operands: Sequence[Any]) -> Dtypes:
     has the dtypes.
     """
     kinds = tuple(kind_of(value) for value in operands)
+    if any(isinstance(kind, np.dtype) and is_extended(kind) for kind in kinds):
+        return _of_extended(ufunc, operands)
     for kind in kinds:
         if isinstance(kind, np.dtype) and not is_scalar(kind):
             raise DTypeError(f"np.{ufunc.__name__} takes no values of dtype {kind}; use one field, or {HOST}")
@@ -40,6 +42,26 @@ def dtypes_of(ufunc: np.ufunc, operands: Sequence[Any]) -> Dtypes:
     return Dtypes(tuple(loop[: ufunc.nin]), tuple(loop[ufunc.nin :]))
 
 
+def _of_extended(ufunc: np.ufunc, operands: Sequence[Any]) -> Dtypes:
+    """As `dtypes_of`, where one operand holds numbers in several floats, which others then become in the formula."""
+    kinds = [operand.dtype for operand in operands if not is_number(operand)]
+    dtype = next(kind for kind in kinds if is_extended(kind))
+    word = word_of(dtype)
+    computing = tuple(_plain_kind(operand, word) if is_number(operand) else operand.dtype for operand in operands)
+    try:
+        loop = ufunc.resolve_dtypes((*[word] * ufunc.nin, *(None,) * ufunc.nout))
+    except TypeError as error:
+        raise DTypeError(f"np.{ufunc.__name__}: {error}") from None
+    return Dtypes(computing, tuple(dtype if result == word else result for result in loop[ufunc.nin :]))
+
+
+def _plain_kind(number: Any, word: DType) -> DType:
+    """In what a plain number meets numbers in several floats: exactly, where int64 or the float holds it."""
+    if isinstance(number, complex):
+        raise DTypeError(f"{number!r} is no number in several floats; use .real and .imag")
+    return INT64 if isinstance(number, int) and holds(INT64, number) else word
+
+
 def fitted(operands: Sequence[Any], dtypes: Sequence[DType]) -> list[Any]:
     """The operands, plain numbers in the dtypes that they are computed in. Raises DTypeError for an integer that does
     not fit.
@@ -47,7 +69,11 @@ def fitted(operands: Sequence[Any], dtypes: Sequence[DType]) -> list[Any]:
     for value, dtype in zip(operands, dtypes, strict=True):
         if is_number(value) and is_integer(dtype):
             check_constant(value, dtype)
-    return [as_scalar(v, d) if is_number(v) else v for v, d in zip(operands, dtypes, strict=True)]
+    kinds = [
+        _plain_kind(value, word_of(dtype)) if is_number(value) and is_extended(dtype) else dtype
+        for value, dtype in zip(operands, dtypes, strict=True)
+    ]
+    return [as_scalar(v, d) if is_number(v) else v for v, d in zip(operands, kinds, strict=True)]
 
 
 def outside(operands: Sequence[Any], dtypes: Sequence[DType]) -> list[bool]:
@@ -60,6 +86,11 @@ def outside(operands: Sequence[Any], dtypes: Sequence[DType]) -> list[bool]:
 
 def common(operands: Sequence[Any]) -> DType:
     """The common dtype of arrays and numbers, as of where and concatenate. Raises DTypeError."""
+    extended: set[DType] = {v.dtype for v in operands if not is_number(v) and is_extended(v.dtype)}
+    if len(extended) > 1:
+        raise DTypeError("numbers of two extended dtypes meet; convert one with x.astype(cm.dd)")
+    if extended:
+        return extended.pop()
     try:
         dtype = np.result_type(*(np.empty(0, v.dtype) if not is_number(v) else v for v in operands))
     except TypeError as error:

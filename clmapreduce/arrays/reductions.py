@@ -18,7 +18,7 @@ from clmapreduce.calls.options import Options
 from clmapreduce.calls.prepared import Prepared
 from clmapreduce.checks import dtype_of, real
 from clmapreduce.device.array import DeviceArray, Part, empty
-from clmapreduce.dtypes import BOOL, FLOAT16, FLOAT32, FLOAT64, DType, is_complex, scalar_of
+from clmapreduce.dtypes import BOOL, FLOAT16, FLOAT32, FLOAT64, DType, is_complex, number_of, word_of
 from clmapreduce.errors import ShapeError
 from clmapreduce.formula.formula import Access
 from clmapreduce.formula.functions import apply
@@ -121,7 +121,7 @@ def _reduced(
 ) -> DeviceArray:
     single = name in ("argmin", "argmax")
     axes = axes_of(axis, x.ndim, single)
-    reduction = _reduction(name, x.dtype, None if dtype is None else scalar_of(dtype_of(dtype)))
+    reduction = _reduction(name, x.dtype, None if dtype is None else number_of(dtype_of(dtype)))
     shape = reduced_shape(x.shape, axes, keepdims)
     lines = lines_of(x, axes)
     if not lines.length:
@@ -181,8 +181,8 @@ def number_argument(number: Any) -> Argument:
 
 
 def real_part(dtype: DType) -> DType:
-    """The dtype of a complex dtype's parts; others are their own."""
-    return np.dtype(f"f{dtype.itemsize // 2}") if is_complex(dtype) else dtype
+    """The dtype of a complex dtype's parts, of the words of numbers in several floats; others are their own."""
+    return np.dtype(f"f{dtype.itemsize // 2}") if is_complex(dtype) else word_of(dtype)
 
 
 def _reduction(name: str, own: DType, dtype: DType | None) -> Reduction:
@@ -202,7 +202,7 @@ def sum_dtypes(own: DType, dtype: Any) -> tuple[DType, DType]:
     or as asked for.
     """
     if dtype is not None:
-        target = scalar_of(dtype_of(dtype))
+        target = number_of(dtype_of(dtype))
         return target, target
     wide = np.dtype(np.uint64) if own.kind == "u" else np.dtype(np.int64)
     return own, wide if own.kind in "biu" else own

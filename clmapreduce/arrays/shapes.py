@@ -15,7 +15,7 @@ from clmapreduce.arrays.subscripts.read import in_steps
 from clmapreduce.arrays.subscripts.steps import contiguous_steps
 from clmapreduce.checks import dtype_of, quoted
 from clmapreduce.device.array import DeviceArray
-from clmapreduce.dtypes import is_complex, scalar_of
+from clmapreduce.dtypes import is_complex, number_of
 from clmapreduce.errors import PlaceError, ShapeError
 from clmapreduce.primitives.map import Map
 
@@ -139,7 +139,7 @@ def astype(x: Any, dtype: Any, /, *, copy: bool = True) -> DeviceArray:
     target = dtype_of(dtype)
     if target == there.dtype:
         return there.__copy__() if copy else there
-    return converted(there, scalar_of(target))
+    return converted(there, number_of(target))
 
 
 def copy(x: Any, /) -> DeviceArray:

@@ -1,4 +1,4 @@
-"""Numbers in two floats as NumPy arrays: from texts, decimals, fractions and integers, and back, without loss where
+"""Numbers in several floats as NumPy arrays: from texts, decimals, fractions and integers, and back, without loss where
 the words hold it.
 """
 
@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from clmapreduce.checks import dtype_of, quoted, whole
-from clmapreduce.dtypes import DD, DType, is_extended, word_of
+from clmapreduce.dtypes import DD, DType, count_words, is_extended, word_of
 from clmapreduce.errors import ArgumentError, DTypeError
 
 EXACT = 1500
@@ -20,15 +20,16 @@ EXACT = 1500
 
 
 def extended(values: Any, dtype: Any = DD) -> Any:
-    """`values` as an array of numbers in two floats, of the same shape.
+    """`values` as an array of numbers in several floats, of the same shape.
 
     values: an array, a number or lists of them: floats, integers of any length, texts such as "0.1", `Decimal`,
-    `Fraction`, mpmath's `mpf`, or an array of `cm.dd` or `cm.df`. dtype: `cm.dd` or `cm.df`. Each value is rounded to
-    the two nearest words; infinities and NaN stay. Raises DTypeError naming a value that is no such number.
+    `Fraction`, mpmath's `mpf`, or an array of such numbers. dtype: `cm.dd`, `cm.df`, `cm.qd` or `cm.qf`. Each value is
+    rounded to the nearest word, what is left to the next, and so on; infinities and NaN stay. Raises DTypeError naming
+    a value that is no such number.
     """
     target = dtype_of(dtype)
     if not is_extended(target):
-        raise DTypeError(f"cm.extended makes cm.dd or cm.df, not {target}")
+        raise DTypeError(f"cm.extended makes cm.dd, cm.df, cm.qd or cm.qf, not {target}")
     source = values if isinstance(values, np.ndarray) else _object_array(values)
     if source.dtype == target:
         return source.copy()
@@ -44,14 +45,14 @@ def extended(values: Any, dtype: Any = DD) -> Any:
 def exact(values: Any, kind: Any = Fraction, digits: int | None = None) -> Any:
     """The values of numbers in several floats: an array of objects of the same shape; one number gives one.
 
-    values: an array of `cm.dd` or `cm.df`. kind: `Fraction`, `Decimal`, `str`, or a class that floats convert to, such
-    as `mpmath.mpf`, in which the words are then added, in that class's precision; the first three are exact. digits:
-    how many of them Decimals and texts have, rounded to the nearest; None for all. A Fraction cannot be infinite or
-    NaN: these are floats. Raises DTypeError for another dtype.
+    values: an array of `cm.dd`, `cm.df`, `cm.qd` or `cm.qf`. kind: `Fraction`, `Decimal`, `str`, or a class that floats
+    convert to, such as `mpmath.mpf`, in which the words are then added, in that class's precision; the first three are
+    exact. digits: how many of them Decimals and texts have, rounded to the nearest; None for all. A Fraction cannot be
+    infinite or NaN: these are floats. Raises DTypeError for another dtype.
     """
     array = np.asarray(values)
     if not is_extended(array.dtype):
-        raise DTypeError(f"cm.exact takes arrays of cm.dd or cm.df, not of {array.dtype}")
+        raise DTypeError(f"cm.exact takes arrays of cm.dd, cm.df, cm.qd or cm.qf, not of {array.dtype}")
     if digits is not None and kind not in (Decimal, str):
         raise ArgumentError(f"digits={digits} is for Decimal and str; {quoted(kind)} has a precision of its own")
     places = None if digits is None else whole(digits, "digits", 1)
@@ -89,24 +90,26 @@ def _object_array(values: Any) -> Any:
 
 
 def _split(source: Any, dtype: DType) -> Any:
-    """Floats as the two nearest words."""
+    """Floats as the nearest words."""
     out = np.zeros(source.shape, dtype)
     word = word_of(dtype)
+    rest = source.astype(np.result_type(source, word))
     with np.errstate(all="ignore"):
-        out["hi"] = source.astype(word)
-        rest = source - out["hi"].astype(np.result_type(source, word))
-        out["lo"] = np.where(np.isfinite(out["hi"]), rest, 0).astype(word)
+        for name in dtype.names or ():
+            out[name] = rest.astype(word)
+            rest = np.where(np.isfinite(out[name]), rest - out[name], 0)
     return out
 
 
-def _words(value: Any, dtype: DType) -> tuple[float, float]:
-    """The two words of one value."""
-    exact = _exact(value)
-    if isinstance(exact, float):
-        return exact, 0.0
+def _words(value: Any, dtype: DType) -> tuple[float, ...]:
+    """The words of one value."""
+    rest = _exact(value)
     nearest = _nearest_float32 if word_of(dtype).itemsize == 4 else _nearest
-    hi = nearest(exact)
-    return (hi, nearest(exact - Fraction(hi))) if math.isfinite(hi) else (hi, 0.0)
+    words: list[float] = []
+    for _ in range(count_words(dtype)):
+        words.append(nearest(rest) if isinstance(rest, Fraction) else rest)
+        rest = rest - Fraction(words[-1]) if isinstance(rest, Fraction) and math.isfinite(words[-1]) else 0.0
+    return tuple(words)
 
 
 def _exact(value: Any) -> Fraction | float:

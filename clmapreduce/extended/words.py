@@ -1,12 +1,17 @@
-"""Error-free transformations of nodes: what rounding loses of a sum and of a product, as a float of its own."""
+"""Error-free transformations of nodes: what rounding loses of a sum and of a product, as a float of its own; numbers
+from the floats that these give.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
-from clmapreduce.formula.node import Apply, Node
+from clmapreduce.dtypes import DD, QD
+from clmapreduce.formula.functions import apply
+from clmapreduce.formula.node import Apply, Extended, Literal, Node
 from clmapreduce.formula.registry import Function
 from clmapreduce.formula.types import real_transcendental
 
@@ -61,3 +66,61 @@ def two_product(a: Node, b: Node) -> tuple[Node, Node]:
 def residue(a: Node, b: Node, c: Node) -> Node:
     """a b - c, rounded once."""
     return Apply(PRODUCT_ERROR, (a, b, c), c.dtype)
+
+
+def is_zero(x: Node) -> bool:
+    """Whether it is the constant 0."""
+    return isinstance(x, Literal) and x.value == 0
+
+
+def extended(words: Sequence[Node]) -> Extended:
+    """The number of two or four words."""
+    return Extended(zip((DD if len(words) == 2 else QD).names or (), words, strict=True))
+
+
+def peeled(terms: Sequence[Node], count: int) -> list[Node]:
+    """`count` floats whose sum is that of the terms, which are sorted by size, the greatest first.
+
+    Each pass adds up from the end, gives the sum as a word and goes on with what rounding lost, a factor u smaller. The
+    last word is a plain sum, where all the error is (the K-fold sums of Ogita, Rump and Oishi, 2005).
+    """
+    words = []
+    for _ in range(count - 1):
+        total, losses = terms[-1], []
+        for term in reversed(terms[:-1]):
+            total, lost = two_sum(term, total)
+            losses.append(lost)
+        words.append(total)
+        terms = losses[::-1] or [Literal(0, total.dtype)]
+    last = terms[-1]
+    for term in reversed(terms[:-1]):
+        last = term + last
+    return [*words, last]
+
+
+def normalised(rounded: Node, terms: Sequence[Node], count: int) -> Extended:
+    """The number of `count` words that some terms, the greatest first, sum up to. rounded: as in `settled`.
+
+    Where terms cancel, words of the first pass may overlap or be 0; a second one without an error puts them in order.
+    """
+    words = peeled(peeled(terms, count), count)
+    for i in range(count - 1):
+        words[i], words[i + 1] = two_sum(words[i], words[i + 1])
+    return settled(rounded, words)
+
+
+def settled(rounded: Node, words: Sequence[Node]) -> Extended:
+    """The number of some words, or where the lower ones are infinite or NaN what rounding once gives. Where both have
+    the same first word, it is the rounded one, whose zero has the sign that floats give it.
+    """
+    first, *others = words
+    rest = others[-1]
+    for word in reversed(others[:-1]):
+        rest = word + rest
+    sound, zero = apply("isfinite", rest), Literal(0, first.dtype)
+    return extended(
+        [
+            apply("where", sound & (first != rounded), first, rounded),
+            *(apply("where", sound, word, zero) for word in others),
+        ]
+    )

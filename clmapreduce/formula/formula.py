@@ -23,7 +23,7 @@ from clmapreduce.dtypes import (
     c_name,
     check_supported,
     is_complex,
-    is_extended,
+    is_pair,
     leaves,
     record,
     word_of,
@@ -95,8 +95,8 @@ class Input:
 
     @property
     def in_words(self) -> bool:
-        """Whether its elements are extended numbers that several lanes may read: side by side, or one for all."""
-        return is_extended(self.dtype) and not self.shifted and self.access in (Access.VECTOR, Access.SINGLE)
+        """Whether its elements are numbers in two floats that several lanes may read: side by side, or one for all."""
+        return is_pair(self.dtype) and not self.shifted and self.access in (Access.VECTOR, Access.SINGLE)
 
     @property
     def limited(self) -> bool:

@@ -19,11 +19,12 @@ from clmapreduce.dtypes import (
     is_complex,
     is_extended,
     is_float,
+    is_pair,
 )
 from clmapreduce.formula.functions import apply, cast
 from clmapreduce.formula.node import Apply, Node, Record, Value
 from clmapreduce.reductions.base import Accumulate, Bound, Component, ReductionOp, wide_integer
-from clmapreduce.reductions.extended import BoundExtendedSum
+from clmapreduce.reductions.extended import BoundExtended, BoundPairSum
 
 
 def sum_types(value: DType, accumulate: Accumulate, fp64: bool) -> tuple[DType, DType]:
@@ -124,7 +125,7 @@ class Sum(ReductionOp):
 
     def bind(self, value: DType, accumulate: Accumulate, fp64: bool) -> Bound:
         if is_extended(value):
-            return BoundExtendedSum(value)
+            return BoundPairSum(value) if is_pair(value) else BoundExtended(value, "add", 0)
         if value.names is not None:
             raise self.refuse(value, "are records; give cm.Operator a combine that names the fields")
         acc, result = sum_types(value, accumulate, fp64)

@@ -1,4 +1,4 @@
-"""Numbers in two floats from texts, decimals, fractions, integers and mpmath's numbers, and back."""
+"""Numbers in several floats from texts, decimals, fractions, integers and mpmath's numbers, and back."""
 
 from __future__ import annotations
 
@@ -8,17 +8,22 @@ from typing import Any
 
 import numpy as np
 import pytest
-from support.extended import numbers, unit
+from support.extended import DTYPES, numbers, unit, worst
 
 import clmapreduce as cm
 
+pytestmark = pytest.mark.drawn
 
-@pytest.mark.parametrize("dtype", [cm.dd, cm.df])
+
+@pytest.mark.parametrize("dtype", DTYPES.values())
 def test_each_value_becomes_the_nearest_words(dtype: Any, rng: np.random.Generator) -> None:
-    """The first is the value rounded, the second what is left rounded: off by u² at most."""
+    """The first is the value rounded, the next what is left rounded: each leaves a factor of u."""
     for value in [Fraction(1, 10), *(Fraction(int(n), 3**20) for n in rng.integers(-(2**62), 2**62, 99))]:
-        words = cm.extended(value, dtype)
-        assert words["hi"] == dtype[0].type(float(value)) and abs(cm.exact(words) - value) <= unit(dtype) ** 2 * abs(value)
+        words, rest = cm.extended(value, dtype), value
+        assert abs(cm.exact(words) - value) <= unit(dtype) ** len(dtype) * abs(value)
+        for word in words.item():
+            assert abs(rest - Fraction(word)) <= unit(dtype) * abs(rest)
+            rest -= Fraction(word)
 
 
 def test_kinds_of_values() -> None:
@@ -33,14 +38,18 @@ def test_kinds_of_values() -> None:
     assert cm.extended(tenth, cm.df)["hi"] == np.float32(0.1)
 
 
-def test_exact_values_and_back(rng: np.random.Generator) -> None:
-    """What is converted to exact values and back has the same words."""
-    x = numbers(rng, 257, powers=300)
+@pytest.mark.parametrize("dtype", [cm.dd, cm.qd])
+def test_exact_values_and_back(rng: np.random.Generator, dtype: Any) -> None:
+    """What is converted to exact values and back has the same value."""
+    x = numbers(rng, 257, dtype, powers=300)
     for kind in (Fraction, Decimal, str):
         values = cm.exact(x, kind)
         assert values.shape == (257,) and type(values[0]) is kind
-        back = cm.extended(values)
+        back = cm.extended(values, dtype)
         assert list(cm.exact(back)) == list(cm.exact(x)), kind
+
+
+def test_texts_and_what_no_fraction_is() -> None:
     assert cm.exact(cm.extended("0.1"), str, digits=20) == "0.10000000000000000000"
     assert cm.exact(cm.extended(["inf", "nan", "-0.0"]), str).tolist() == ["Infinity", "NaN", "-0"]
     infinite, undefined = cm.exact(cm.extended([-np.inf, np.nan]))
@@ -59,17 +68,34 @@ def test_numbers_of_mpmath(rng: np.random.Generator) -> None:
     assert cm.extended(mpmath.mpf("-inf"))["hi"] == -np.inf
 
 
-def test_casts_in_formulas(context: cm.Context, mode: str, rng: np.random.Generator) -> None:
-    x = numbers(rng, 999)
-    floats = cm.Map(lambda a: a.astype("float64"))(x, context=context, mode=mode)
-    assert floats.tolist() == x["hi"].tolist()
-    shorter = cm.Map(lambda a: a.astype(cm.df))(x, context=context, mode=mode)
-    for value, true in zip(cm.exact(shorter), cm.exact(x), strict=True):
-        assert abs(value - true) <= 2 * unit(cm.df) ** 2 * abs(true)
-    longer = cm.Map(lambda a: a.astype(cm.dd))(shorter, context=context, mode=mode)
-    assert list(cm.exact(longer)) == list(cm.exact(shorter))
-    k = rng.integers(-(2**63), 2**63, 999)
-    assert cm.exact(cm.Map(lambda k: k.astype(cm.dd))(k, context=context, mode=mode)).tolist() == k.tolist()
+@pytest.mark.parametrize("target", DTYPES.values())
+@pytest.mark.parametrize("source", DTYPES.values())
+def test_from_one_dtype_to_another(
+    context: cm.Context, mode: str, rng: np.random.Generator, source: Any, target: Any
+) -> None:
+    """Exact where the target has as many digits and words as great, else within a factor 2 of its last digit."""
+    x = numbers(rng, 499, source, powers=4)
+    result = cm.Map(lambda a: a.astype(target))(x, context=context, mode=mode)
+    assert result.dtype == target
+    exact = source[0] == target[0] and len(source) <= len(target)
+    worst(result, cm.exact(x), Fraction(0) if exact else 2 * unit(target) ** len(target))
+
+
+@pytest.mark.parametrize("dtype", DTYPES.values())
+def test_from_and_to_plain_numbers(context: cm.Context, mode: str, rng: np.random.Generator, dtype: Any) -> None:
+    x = numbers(rng, 499, dtype, powers=4)
+    floats = cm.Map(lambda a: a.astype(dtype[0]))(x, context=context, mode=mode)
+    np.testing.assert_array_equal(floats, x[dtype.names[0]])
+    wide = cm.Map(lambda a: a.astype("float64"))(x, context=context, mode=mode)
+    assert all(abs(Fraction(w) - v) <= unit(cm.dd) * abs(v) * 2 for w, v in zip(wide.tolist(), cm.exact(x), strict=True))
+    floats = rng.standard_normal(499)
+    result = cm.Map(lambda x: x.astype(dtype))(floats, context=context, mode=mode)
+    worst(result, map(Fraction, floats.tolist()), Fraction(0) if dtype != cm.df else 2 * unit(cm.df) ** 2)
+    for code in ("i4", "u2", "u8", "i8", "?"):
+        if dtype != cm.df or code not in ("u8", "i8"):
+            k = rng.integers(0, 2, 499) > 0 if code == "?" else np.frombuffer(rng.bytes(499 * int(code[1])), code)
+            result = cm.Map(lambda k: k.astype(dtype))(k, context=context, mode=mode)
+            assert cm.exact(result).tolist() == k.tolist(), code
 
 
 @pytest.mark.parametrize("wrong", ["abc", "", "-", "1.2.3", None, 1j, object()])

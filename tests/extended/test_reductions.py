@@ -1,4 +1,4 @@
-"""Primitives over numbers in two floats beside exact sums and products."""
+"""Primitives over numbers in several floats beside exact sums and products."""
 
 from __future__ import annotations
 
@@ -8,84 +8,97 @@ from typing import Any
 
 import numpy as np
 import pytest
-from support.extended import numbers, unit
+from support.extended import DTYPES, numbers, unit
 
 import clmapreduce as cm
 
-U = unit(cm.dd)
+pytestmark = pytest.mark.drawn
 
 
-def sum_bound(length: int, size: Fraction) -> Fraction:
+@pytest.fixture(params=["dd", "qd"])
+def dtype(request: pytest.FixtureRequest) -> Any:
+    return DTYPES[request.param]
+
+
+def sum_bound(length: int, size: Fraction, dtype: Any = cm.dd) -> Fraction:
     """What docs/precision.md states of a sum of `length` numbers whose magnitudes sum up to `size`."""
-    return (3 * length + 300) * U**2 * size
+    u = unit(dtype)
+    return ((3 * length + 300) * u**2 if len(dtype) == 2 else (8 * length + 500) * u**4) * size
+
+
+def product_bound(length: int, dtype: Any = cm.dd) -> Fraction:
+    """The same of a product, relative to it."""
+    u = unit(dtype)
+    return (length + 64) * (8 * u**2 if len(dtype) == 2 else 33 * u**4)
 
 
 @pytest.mark.parametrize("length", [0, 1, 31, 33, 4099, 40_009])
-def test_sums(context: cm.Context, mode: str, rng: np.random.Generator, length: int) -> None:
-    x = numbers(rng, length)
+def test_sums(context: cm.Context, mode: str, rng: np.random.Generator, dtype: Any, length: int) -> None:
+    x = numbers(rng, length, dtype)
     exact = list(cm.exact(x))
     total = cm.exact(cm.Reduce("sum")(x, context=context, mode=mode))
-    assert abs(total - sum(exact)) <= sum_bound(length, sum(map(abs, exact)))
+    assert abs(total - sum(exact)) <= sum_bound(length, sum(map(abs, exact)), dtype)
 
 
 @pytest.mark.parametrize("length", [3, 64, 257, 20_011])
-def test_sums_that_cancel(context: cm.Context, mode: str, rng: np.random.Generator, length: int) -> None:
+def test_sums_that_cancel(context: cm.Context, mode: str, rng: np.random.Generator, dtype: Any, length: int) -> None:
     """Each value stands beside its opposite, in order or shuffled, and what is left is far below all of them."""
-    x = numbers(rng, length, powers=30)
+    x, rest = numbers(rng, length, dtype, powers=30), numbers(rng, length, dtype, powers=2)
     opposite = x.copy()
-    opposite["hi"], opposite["lo"] = -x["hi"], -x["lo"]
-    rest = numbers(rng, length, powers=2)
-    rest["hi"], rest["lo"] = rest["hi"] * 2.0**-90, rest["lo"] * 2.0**-90
+    for word in dtype.names:
+        opposite[word], rest[word] = -x[word], rest[word] * 2.0**-90
     for terms in (np.stack([x, rest, opposite], axis=1).ravel(), rng.permutation(np.concatenate([x, opposite, rest]))):
         exact = list(cm.exact(terms))
         total = cm.exact(cm.Reduce("sum")(terms, context=context, mode=mode))
-        assert abs(total - sum(exact)) <= sum_bound(len(terms), sum(map(abs, exact)))
+        assert abs(total - sum(exact)) <= sum_bound(len(terms), sum(map(abs, exact)), dtype)
 
 
 @pytest.mark.parametrize("length", [1, 31, 33, 4099])
-def test_extrema_and_products(context: cm.Context, mode: str, rng: np.random.Generator, length: int) -> None:
-    x = numbers(rng, length)
+def test_extrema_and_products(
+    context: cm.Context, mode: str, rng: np.random.Generator, dtype: Any, length: int
+) -> None:
+    x = numbers(rng, length, dtype)
     exact = list(cm.exact(x))
     assert cm.exact(cm.Reduce("minimum")(x, context=context, mode=mode)) == min(exact)
     assert cm.exact(cm.Reduce("maximum")(x, context=context, mode=mode)) == max(exact)
-    near = cm.extended([1 + Fraction(v) / 2**40 for v in rng.standard_normal(length).tolist()])
+    near = cm.extended([1 + Fraction(v) / 2**40 for v in rng.standard_normal(length).tolist()], dtype)
     true = Fraction(1)
     for value in cm.exact(near):
-        true = Fraction(round(true * value * 2**200), 2**200)
+        true = Fraction(round(true * value * 2**400), 2**400)
     product = cm.exact(cm.Reduce("product")(near, context=context, mode=mode))
-    assert abs(product - true) <= (length + 64) * 8 * U**2 * abs(true)
+    assert abs(product - true) <= product_bound(length, dtype) * abs(true)
 
 
-def test_a_sum_of_floats_in_two_words(context: cm.Context, mode: str, rng: np.random.Generator) -> None:
+def test_sums_of_floats(context: cm.Context, mode: str, rng: np.random.Generator, dtype: Any) -> None:
     """Terms that cancel to the last digit; integers of 64 bits; sums that no integer holds."""
     x = rng.standard_normal(2053) * 10.0 ** rng.integers(-12, 12, 2053)
     x = np.concatenate([x, -x[::-1], [1e-9]])
     exact = list(map(Fraction, x.tolist()))
-    total = cm.Reduce("sum")(x, dtype=cm.dd, context=context, mode=mode)
-    assert abs(cm.exact(total) - sum(exact)) <= sum_bound(len(x), sum(map(abs, exact)))
+    total = cm.Reduce("sum")(x, dtype=dtype, context=context, mode=mode)
+    assert abs(cm.exact(total) - sum(exact)) <= sum_bound(len(x), sum(map(abs, exact)), dtype)
     k = rng.integers(-(2**63), 2**63, 1009)
-    assert cm.exact(cm.Reduce("sum")(k, dtype=cm.dd, context=context, mode=mode)) == sum(k.tolist())
+    assert cm.exact(cm.Reduce("sum")(k, dtype=dtype, context=context, mode=mode)) == sum(k.tolist())
     unsigned = np.array([2**64 - 1, 1], np.uint64)
-    assert cm.exact(cm.Reduce("sum")(unsigned, dtype=cm.dd, context=context, mode=mode)) == 2**64
+    assert cm.exact(cm.Reduce("sum")(unsigned, dtype=dtype, context=context, mode=mode)) == 2**64
 
 
-def test_sums_of_special_values(context: cm.Context, mode: str, rng: np.random.Generator) -> None:
+def test_sums_of_special_values(context: cm.Context, mode: str, rng: np.random.Generator, dtype: Any) -> None:
     """As of floats: an infinity is the sum, two of opposite signs are NaN, and so is what meets a NaN."""
     for special, true in (([np.inf], np.inf), ([-np.inf], -np.inf), ([np.inf, -np.inf], np.nan), ([np.nan], np.nan)):
         for length in (3, 1000, 4099):
-            x = numbers(rng, length)
-            x["hi"][: len(special)], x["lo"][: len(special)] = special, 0
+            x = numbers(rng, length, dtype)
+            x[: len(special)] = cm.extended(special, dtype)
             total = cm.Reduce("sum")(rng.permutation(x), context=context, mode=mode)
-            np.testing.assert_array_equal(total["hi"], true)
+            np.testing.assert_array_equal(total[dtype.names[0]], true)
             sums = cm.Scan("sum")(x, context=context, mode=mode)
-            np.testing.assert_array_equal(sums["hi"][len(special) :], true)
+            np.testing.assert_array_equal(sums[dtype.names[0]][len(special) :], true)
 
 
 @pytest.mark.parametrize("length", [1, 17, 1031, 5003])
-def test_scans(context: cm.Context, mode: str, rng: np.random.Generator, length: int) -> None:
-    x = numbers(rng, length, powers=8)
+def test_scans(context: cm.Context, mode: str, rng: np.random.Generator, dtype: Any, length: int) -> None:
+    x = numbers(rng, length, dtype, powers=8)
     exact = list(cm.exact(x))
-    bounds = [sum_bound(length, size) for size in accumulate(map(abs, exact))]
+    bounds = [sum_bound(length, size, dtype) for size in accumulate(map(abs, exact))]
     true = list(accumulate(exact))
     sums = cm.exact(cm.Scan("sum")(x, context=context, mode=mode))
     assert all(abs(s - t) <= bound for s, t, bound in zip(sums, true, bounds, strict=True))
@@ -93,42 +106,42 @@ def test_scans(context: cm.Context, mode: str, rng: np.random.Generator, length:
     assert before[0] == 0 and all(abs(s - t) <= b for s, t, b in zip(before[1:], true, bounds, strict=False))
     least = cm.exact(cm.Scan("minimum")(x, context=context, mode=mode))
     assert list(least) == list(accumulate(exact, min))
-    floats = x["hi"].copy()
-    sums = cm.exact(cm.Scan("sum")(floats, dtype=cm.dd, context=context, mode=mode))
+    floats = x[dtype.names[0]].copy()
+    sums = cm.exact(cm.Scan("sum")(floats, dtype=dtype, context=context, mode=mode))
     true = list(accumulate(map(Fraction, floats.tolist())))
     assert all(abs(s - t) <= 2 * bound for s, t, bound in zip(sums, true, bounds, strict=True))
 
 
 @pytest.mark.parametrize("length", [0, 1, 65, 2003])
-def test_partials(context: cm.Context, mode: str, rng: np.random.Generator, length: int) -> None:
-    x = numbers(rng, length, powers=8)
+def test_partials(context: cm.Context, mode: str, rng: np.random.Generator, dtype: Any, length: int) -> None:
+    x = numbers(rng, length, dtype, powers=8)
     exact = list(cm.exact(x))
-    bounds = [sum_bound(length, size) for size in accumulate(map(abs, exact), initial=Fraction(0))]
+    bounds = [sum_bound(length, size, dtype) for size in accumulate(map(abs, exact), initial=Fraction(0))]
     true = list(accumulate(exact, initial=Fraction(0)))
     partials = cm.Partials("sum")(x, context=context, mode=mode)
     for prefixes in (partials.prefix(mode=mode), partials.prefix(np.arange(length + 1), mode=mode)):
-        assert prefixes.dtype == cm.dd
+        assert prefixes.dtype == dtype
         assert all(abs(s - t) <= bound for s, t, bound in zip(cm.exact(prefixes), true, bounds, strict=True))
-    assert partials.values.dtype == cm.dd and partials.values.shape == (length + 1,)
-    floats = cm.Partials("sum")(x["hi"].copy(), dtype=cm.dd, context=context, mode=mode)
-    assert abs(cm.exact(floats.prefix(length)) - sum(map(Fraction, x["hi"].tolist()))) <= 2 * bounds[-1]
+    assert partials.values.dtype == dtype and partials.values.shape == (length + 1,)
+    floats = cm.Partials("sum")(x[dtype.names[0]].copy(), dtype=dtype, context=context, mode=mode)
+    assert abs(cm.exact(floats.prefix(length)) - sum(map(Fraction, x[dtype.names[0]].tolist()))) <= 2 * bounds[-1]
 
 
 @pytest.mark.parametrize("length", [0, 1, 33, 700])
-def test_unfolds(context: cm.Context, mode: str, length: int) -> None:
+def test_unfolds(context: cm.Context, mode: str, dtype: Any, length: int) -> None:
     """Powers, multiples and repeats of one number; a base that is a text; one that a kernel computes."""
-    base = cm.extended("1.01")
+    base = cm.extended("1.01", dtype)
     value = cm.exact(base)
     powers = cm.Unfold("product")(base, length, context=context, mode=mode)
-    assert powers.dtype == cm.dd
+    assert powers.dtype == dtype
     for n, power in enumerate(cm.exact(powers), 1):
-        assert abs(power - value**n) <= (n + 64) * 8 * U**2 * value**n
+        assert abs(power - value**n) <= product_bound(n, dtype) * value**n
     for n, multiple in enumerate(cm.exact(cm.Unfold("sum")(base, length, context=context, mode=mode)), 1):
-        assert abs(multiple - n * value) <= sum_bound(n, n * value)
+        assert abs(multiple - n * value) <= sum_bound(n, n * value, dtype)
     assert set(cm.exact(cm.Unfold("minimum")(base, length, context=context, mode=mode))) <= {value}
-    same = cm.Unfold("product")("1.01", length, dtype=cm.dd, context=context, mode=mode)
+    same = cm.Unfold("product")("1.01", length, dtype=dtype, context=context, mode=mode)
     np.testing.assert_array_equal(same, powers)
-    counted = cm.Unfold("index")(length, dtype=cm.dd, context=context, mode=mode)
+    counted = cm.Unfold("index")(length, dtype=dtype, context=context, mode=mode)
     assert cm.exact(counted).tolist() == list(range(length))
 
 
@@ -157,7 +170,7 @@ def test_steps_inside_fused_functions(context: cm.Context, mode: str, rng: np.ra
 
     result = cm.exact(cm.fuse(powers)(x, context=context, mode=mode))
     base = max(exact) / max(map(abs, exact))
-    assert all(abs(r / base**n - 1) <= (n + 64) * 16 * U**2 for n, r in enumerate(result[:50], 1))
+    assert all(abs(r / base**n - 1) <= 2 * product_bound(n) for n, r in enumerate(result[:50], 1))
     partials = (cm.Map(lambda x: x * x) >> cm.Partials("sum"))(x, context=context, mode=mode)
     squares = [value**2 for value in exact]
     assert abs(cm.exact(partials.prefix(1031)) - sum(squares)) <= sum_bound(1031, 3 * sum(squares))

@@ -10,7 +10,7 @@ import numpy as np
 
 import clmapreduce as cm
 
-DTYPES = {"dd": cm.dd, "df": cm.df}
+DTYPES = {"dd": cm.dd, "df": cm.df, "qd": cm.qd, "qf": cm.qf}
 
 
 def unit(dtype: np.dtype) -> Fraction:
@@ -19,38 +19,45 @@ def unit(dtype: np.dtype) -> Fraction:
 
 
 def numbers(rng: np.random.Generator, count: int, dtype: np.dtype = cm.dd, powers: int = 40) -> Any:
-    """Random numbers of all magnitudes; the second words are anything up to half a unit of the first, some of them that
+    """Random numbers of all magnitudes; each word is anything up to half a unit of the one before, some of them that
     half, some 0, some far below.
     """
-    word = dtype[0].type
     x = np.zeros(count, dtype)
-    x["hi"] = rng.standard_normal(count) * 2.0 ** rng.integers(-powers, powers + 1, count)
-    x["hi"][rng.random(count) < 0.1] = 2.0 ** rng.integers(-4, 5)
-    share = rng.uniform(-0.49, 0.49, count) * 2.0 ** (-rng.integers(0, 20, count) * (rng.random(count) < 0.3))
-    share[rng.random(count) < 0.1] = 0.25
-    share[rng.random(count) < 0.2] = 0
-    # below a power of two floats lie twice as dense
-    x["lo"] = np.spacing(np.nextafter(np.abs(x["hi"]), word(0))) * share.astype(word)
+    word = rng.standard_normal(count) * 2.0 ** rng.integers(-powers, powers + 1, count)
+    word[rng.random(count) < 0.1] = 2.0 ** rng.integers(-4, 5)
+    for name in dtype.names:
+        x[name] = word
+        share = rng.uniform(-0.49, 0.49, count) * 2.0 ** (-rng.integers(0, 20, count) * (rng.random(count) < 0.3))
+        share[rng.random(count) < 0.1] = 0.25
+        share[rng.random(count) < 0.2] = 0
+        # below a power of two floats lie twice as dense
+        word = np.spacing(np.nextafter(np.abs(x[name]), dtype[0].type(0))) * share
     return x
-
-
-def worst(result: Any, exact: Iterable[Fraction], bound: Fraction) -> float:
-    """The greatest relative error, in parts of the bound. Asserts that none is above it."""
-    most = Fraction(0)
-    for value, true in zip(cm.exact(result).ravel(), exact, strict=True):
-        lost = abs(value - true)
-        assert lost <= bound * abs(true), (value, true, float(lost / abs(true)) if true else "0 is exact")
-        most = max(most, lost / (bound * abs(true)) if lost else most)
-    return float(most)
 
 
 def opposed(rng: np.random.Generator, a: Any) -> Any:
     """Numbers as `numbers` makes them, of which some are nearly -a: almost all digits of the sum cancel."""
     b = numbers(rng, len(a), a.dtype)
+    first, *others = a.dtype.names
     near = rng.random(len(a)) < 0.4
-    b["hi"][near], b["lo"][near] = -a["hi"][near], a["lo"][near] * 0.5
+    b[first][near] = -a[first][near]
+    for name in others:
+        b[name][near] = a[name][near] * 0.5
     beside = near & (rng.random(len(a)) < 0.5)
-    b["hi"][beside] = -np.nextafter(a["hi"][beside], a.dtype[0].type(np.inf))
-    opposite = near & (rng.random(len(a)) < 0.2)
-    b["lo"][opposite] = -a["lo"][opposite]
+    b[first][beside] = -np.nextafter(a[first][beside], a.dtype[0].type(np.inf))
+    for name in others:
+        opposite = near & (rng.random(len(a)) < 0.4)
+        b[name][opposite] = -a[name][opposite]
     return b
+
+
+def worst(result: Any, exact: Iterable[Fraction], bound: Fraction, sizes: Iterable[Fraction] | None = None) -> float:
+    """The greatest error, in parts of the bound, relative to the exact values or to `sizes`. Asserts that none is above
+    it.
+    """
+    most, exact = Fraction(0), list(exact)
+    for value, true, size in zip(np.ravel(cm.exact(result)), exact, sizes or exact, strict=True):
+        lost = abs(value - true)
+        assert lost <= bound * abs(size), (value, true, float(lost / abs(size)) if size else "0 is exact")
+        most = max(most, lost / (bound * abs(size)) if lost else most)
+    return float(most)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
-from clmapreduce.dtypes import HEX, DType, Leaf, c_name, is_extended, leaves
+from clmapreduce.dtypes import HEX, DType, Leaf, c_name, is_pair, leaves
 from clmapreduce.formula.formula import Formula, field_text, words_stored
 from clmapreduce.formula.guard import condition_of, place_of
 from clmapreduce.formula.node import Value
@@ -30,7 +30,7 @@ class Places:
 
 def store_text(output: int, dtype: DType, texts: Mapping[Leaf, str], at: str, lanes: int, streaming: bool) -> str:
     """C text that stores one output's parts at an index (the first of `lanes`)."""
-    if is_extended(dtype) and lanes > 1:
+    if is_pair(dtype) and lanes > 1:
         return words_stored(f"out{output}", dtype, texts, at, lanes, streaming)
     if dtype.fields is not None:
         return "\n".join(

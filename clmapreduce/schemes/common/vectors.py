@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from clmapreduce.dtypes import FLOAT16, DType, is_extended
+from clmapreduce.dtypes import FLOAT16, DType, is_pair
 from clmapreduce.formula.formula import Formula
 from clmapreduce.formula.guard import condition_of, place_of
 from clmapreduce.plan import Facts, Layout
@@ -18,7 +18,7 @@ def lanes_of(layout: Layout, facts: Facts) -> bool:
     formulas = [layout.formula, *([] if layout.tail is None else [layout.tail.formula])]
     in_a_row = all(condition_of(value) is None and place_of(value) is None for value in formulas[-1].outputs)
     return all(vectorisable(formula, facts) for formula in formulas) and all(
-        dtype.names is None or (is_extended(dtype) and in_a_row) for dtype in layout.outputs
+        dtype.names is None or (is_pair(dtype) and in_a_row) for dtype in layout.outputs
     )
 
 

@@ -12,7 +12,7 @@ from clmapreduce.modes import ComputeMode, Scope
 from clmapreduce.plan import Arguments, Facts, Layout, LocalArray, Plan, Stage
 from clmapreduce.reductions.argument import BoundArgument
 from clmapreduce.reductions.base import Bound
-from clmapreduce.reductions.extended import BoundExtendedSum
+from clmapreduce.reductions.extended import BoundPairSum
 from clmapreduce.reductions.logsumexp import BoundLogSumExp
 from clmapreduce.reductions.text import OperatorText
 from clmapreduce.schemes.common.boxes import LaunchBox, within_local_memory
@@ -77,14 +77,14 @@ class MergeText(_MonoidText):
 
 def box_name(bound: Bound, formula: Formula) -> str:
     """Which launch box suits an operator: two inputs are two streams already; argmin, logsumexp and
-    sums of extended numbers want several vectors at once.
+    sums of numbers in two floats want several vectors at once.
     """
     if isinstance(bound, BoundArgument):
         return "locate"
     if isinstance(bound, BoundLogSumExp):
         return "logsumexp"
-    if isinstance(bound, BoundExtendedSum):
-        return "extended"
+    if isinstance(bound, BoundPairSum):
+        return "pair"
     return "reduce2" if sum(variable.access is Access.VECTOR for variable in formula.inputs) > 1 else "reduce"
 
 

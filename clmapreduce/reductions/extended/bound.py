@@ -7,7 +7,6 @@ from typing import Any
 from typing import cast as typed
 
 from clmapreduce.dtypes import DType, is_float
-from clmapreduce.extended.arithmetic import accumulated, settled
 from clmapreduce.formula.functions import apply, cast
 from clmapreduce.formula.node import Extended, Node, Record, Value
 from clmapreduce.reductions.base import Bound, Component
@@ -45,18 +44,3 @@ class BoundExtended(Bound):
 
     def _combined(self, a: Extended, b: Any) -> Extended:
         return typed(Extended, apply(self._function, typed(Node, a), b))
-
-
-class BoundExtendedSum(BoundExtended):
-    """Several values that are absorbed together take a third of the operations."""
-
-    def __init__(self, value: DType) -> None:
-        super().__init__(value, "add", 0)
-
-    def absorb(self, acc: Record, values: Sequence[Value], indices: Sequence[Node]) -> Record:
-        if len(values) == 1:
-            return super().absorb(acc, values, indices)
-        return Record(accumulated(Extended(acc), values))
-
-    def finish(self, acc: Record) -> Value:
-        return settled(Extended(acc))

@@ -155,8 +155,8 @@ def _nearest_float32(exact: Fraction) -> float:
         near = np.float32(wide)
     if not math.isfinite(float(near)):
         return float(near)
-    lost, gap = exact - Fraction(wide), Fraction(wide) - Fraction(float(near))
-    if lost and gap and (lost > 0) == (gap > 0):
+    rest, gap = exact - Fraction(wide), Fraction(wide) - Fraction(float(near))
+    if rest and gap and (rest > 0) == (gap > 0):
         beyond = np.nextafter(near, np.float32(math.inf if gap > 0 else -math.inf))
         if math.isfinite(float(beyond)) and abs(exact - Fraction(float(beyond))) < abs(exact - Fraction(float(near))):
             return float(beyond)

@@ -34,9 +34,9 @@ def multiply(a: Any, b: Any) -> Extended:
             if i + j == WORDS - 1:
                 orders[i + j].append(left * right)
             else:
-                product, lost = two_product(left, right)
+                product, loss = two_product(left, right)
                 orders[i + j].append(product)
-                orders[i + j + 1].append(lost)
+                orders[i + j + 1].append(loss)
     *exact, smallest = orders
     terms = [term for order in exact for term in order] + _summed(smallest)
     return normalised(terms[0], terms, WORDS)

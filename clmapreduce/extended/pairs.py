@@ -21,11 +21,11 @@ def add(a: Any, b: Any) -> Extended:
     x, y = alike(a, b)
     if is_plain(x):
         x, y = y, x
-    total, lost = two_sum(x["hi"], y["hi"])
+    total, loss = two_sum(x["hi"], y["hi"])
     if is_plain(y):
-        return settled(total, quick_sum(total, x["lo"] + lost))
+        return settled(total, quick_sum(total, x["lo"] + loss))
     low, rest = two_sum(x["lo"], y["lo"])
-    high, left = quick_sum(total, lost + low)
+    high, left = quick_sum(total, loss + low)
     return settled(total, quick_sum(high, rest + left))
 
 
@@ -37,12 +37,12 @@ def accumulated(acc: Extended, values: Sequence[Any]) -> Extended:
     where `add` takes 27. Of an infinite sum the second word may be NaN; `finished` mends that.
     """
     _, first, *others = alike(acc, *values)
-    rounded, low = first["hi"], first["lo"]
+    total, low = first["hi"], first["lo"]
     for x in others:
-        rounded, lost = two_sum(rounded, x["hi"])
-        low = low + (lost if is_plain(x) else lost + x["lo"])
-    rounded, lost = two_sum(acc["hi"], rounded)
-    return extended(quick_sum(rounded, _finite(lost + (acc["lo"] + low))))
+        total, loss = two_sum(total, x["hi"])
+        low = low + (loss if is_plain(x) else loss + x["lo"])
+    total, loss = two_sum(acc["hi"], total)
+    return extended(quick_sum(total, _finite(loss + (acc["lo"] + low))))
 
 
 def finished(x: Extended) -> Extended:
@@ -59,12 +59,12 @@ def multiply(a: Any, b: Any) -> Extended:
     x, y = alike(a, b)
     if is_plain(x):
         x, y = y, x
-    product, lost = two_product(x["hi"], y["hi"])
+    product, loss = two_product(x["hi"], y["hi"])
     if is_plain(y):
         high, left = quick_sum(product, x["lo"] * y["hi"])
-        return settled(product, quick_sum(high, left + lost))
+        return settled(product, quick_sum(high, left + loss))
     cross = x["hi"] * y["lo"] + x["lo"] * y["hi"]
-    return settled(product, quick_sum(product, lost + cross))
+    return settled(product, quick_sum(product, loss + cross))
 
 
 def divide(a: Any, b: Any) -> Extended:

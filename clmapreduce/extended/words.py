@@ -26,8 +26,8 @@ def _product_error(a: Any, b: Any, p: Any) -> Any:
     (a, first), (b, second) = np.frexp(a), np.frexp(b)
     (a_high, a_low), (b_high, b_low) = _halves(a), _halves(b)
     product = a * b
-    lost = ((a_high * b_high - product) + a_high * b_low + a_low * b_high) + a_low * b_low
-    return np.ldexp((product - np.ldexp(p, -first - second)) + lost, first + second)
+    loss = ((a_high * b_high - product) + a_high * b_low + a_low * b_high) + a_low * b_low
+    return np.ldexp((product - np.ldexp(p, -first - second)) + loss, first + second)
 
 
 def _halves(x: Any) -> tuple[Any, Any]:
@@ -88,8 +88,8 @@ def peeled(terms: Sequence[Node], count: int) -> list[Node]:
     for _ in range(count - 1):
         total, losses = terms[-1], []
         for term in reversed(terms[:-1]):
-            total, lost = two_sum(term, total)
-            losses.append(lost)
+            total, loss = two_sum(term, total)
+            losses.append(loss)
         words.append(total)
         terms = losses[::-1] or [Literal(0, total.dtype)]
     last = terms[-1]
@@ -98,20 +98,20 @@ def peeled(terms: Sequence[Node], count: int) -> list[Node]:
     return [*words, last]
 
 
-def normalised(rounded: Node, terms: Sequence[Node], count: int) -> Extended:
-    """The number of `count` words that some terms, the greatest first, sum up to. rounded: as in `settled`.
+def normalised(nearest: Node, terms: Sequence[Node], count: int) -> Extended:
+    """The number of `count` words that some terms, the greatest first, sum up to. nearest: as in `settled`.
 
     Where terms cancel, words of the first pass may overlap or be 0; a second one without an error puts them in order.
     """
     words = peeled(peeled(terms, count), count)
     for i in range(count - 1):
         words[i], words[i + 1] = two_sum(words[i], words[i + 1])
-    return settled(rounded, words)
+    return settled(nearest, words)
 
 
-def settled(rounded: Node, words: Sequence[Node]) -> Extended:
-    """The number of some words, or where the lower ones are infinite or NaN what rounding once gives. Where both have
-    the same first word, it is the rounded one, whose zero has the sign that floats give it.
+def settled(nearest: Node, words: Sequence[Node]) -> Extended:
+    """The number of some words, or `nearest`, a float, where the lower ones are infinite or NaN. Where both have
+    the same first word, it is that of `nearest`, whose zero has the sign that floats give it.
     """
     first, *others = words
     rest = others[-1]
@@ -120,7 +120,7 @@ def settled(rounded: Node, words: Sequence[Node]) -> Extended:
     sound, zero = apply("isfinite", rest), Literal(0, first.dtype)
     return extended(
         [
-            apply("where", sound & (first != rounded), first, rounded),
+            apply("where", sound & (first != nearest), first, nearest),
             *(apply("where", sound, word, zero) for word in others),
         ]
     )

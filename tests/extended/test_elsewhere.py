@@ -61,6 +61,6 @@ def test_lines_longer_than_memory(context: cm.Context, rng: np.random.Generator)
     prefixes = cm.Scan("sum")(x, context=limited)
     places = rng.integers(0, len(x), 300)
     assert list(cm.exact(prefixes[places])) == [sums[place] for place in places]
-    doubled = cm.Map("a * 2")(x, context=limited)
-    assert list(cm.exact(doubled[places])) == [2 * value for value in cm.exact(x[places])]
+    twice = cm.Map("a * 2")(x, context=limited)
+    assert list(cm.exact(twice[places])) == [2 * value for value in cm.exact(x[places])]
     assert cm.exact(cm.Reduce("sum")(x["hi"].copy(), dtype=cm.dd, context=limited)) == int(first.sum())

@@ -57,7 +57,7 @@ def worst(result: Any, exact: Iterable[Fraction], bound: Fraction, sizes: Iterab
     """
     most, exact = Fraction(0), list(exact)
     for value, true, size in zip(np.ravel(cm.exact(result)), exact, sizes or exact, strict=True):
-        lost = abs(value - true)
-        assert lost <= bound * abs(size), (value, true, float(lost / abs(size)) if size else "0 is exact")
-        most = max(most, lost / (bound * abs(size)) if lost else most)
+        error = abs(value - true)
+        assert error <= bound * abs(size), (value, true, float(error / abs(size)) if size else "0 is exact")
+        most = max(most, error / (bound * abs(size)) if error else most)
     return float(most)

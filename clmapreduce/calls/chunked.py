@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from functools import wraps
+from functools import lru_cache, wraps
 from importlib import import_module
 from typing import Any, ParamSpec, TypeVar
 
@@ -14,7 +14,14 @@ FRONT = "clmapreduce.dask.front"
 
 def is_chunked(x: Any) -> bool:
     """Whether `x` is one of Dask's collections."""
-    return type(x).__module__.startswith("dask.")
+    kind: Any = type(x)
+    return _of_dask(kind)
+
+
+@lru_cache(maxsize=1024)
+def _of_dask(kind: Any) -> bool:
+    """Asked of every argument of every call: from the name each time it takes twice as long."""
+    return str(kind.__module__).startswith("dask.")
 
 
 def chunked_front() -> Any:
@@ -32,13 +39,12 @@ def takes_chunks(call: Callable[P, T]) -> Callable[P, T]:
 
     @wraps(call)
     def with_chunks(*args: P.args, **kwargs: P.kwargs) -> T:
-        if any(map(_among, args)) or (kwargs and any(map(_among, kwargs.values()))):
-            result: T = chunked_front().lazily(call.__qualname__, args, kwargs)
-            return result
+        values: tuple[Any, ...] = (*args, *kwargs.values())
+        for x in values:
+            kind: Any = type(x)
+            if _of_dask(kind) or (kind is tuple and any(map(is_chunked, x))):
+                result: T = chunked_front().lazily(call.__qualname__, args, kwargs)
+                return result
         return call(*args, **kwargs)
 
     return with_chunks
-
-
-def _among(x: Any) -> bool:
-    return any(map(is_chunked, x)) if type(x) is tuple else is_chunked(x)

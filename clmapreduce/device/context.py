@@ -108,7 +108,9 @@ class Context:
         self.members: tuple[Context, ...] = tuple(Context(each, profile, memory_limit=limit) for each in several or ())
         self.rates: Cache[dict[Context, float]] = Cache(RATES)
         with translated():
-            if limit is not None:
+            if self.members:  # what it does on its own takes the first one's memory
+                cl_context = self.members[0].queue.context
+            elif limit is not None:
                 cl_context = hostsched.new_context(self.device)
             self.queue = hostsched.Queue(self.device, profile, cl_context)
         self.queue.arena.limit = limit

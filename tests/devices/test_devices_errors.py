@@ -120,6 +120,13 @@ def test_all_devices_of_a_kind(context: cm.Context) -> None:
     assert team.device == alike[0] and repr(alike[0]) in repr(team)
 
 
+def test_the_first_device_has_one_memory(context: cm.Context) -> None:
+    """What the context does on its own and what it does as one of several share it, and the limit."""
+    team = cm.Context([context.device] * 2, memory_limit="2M")
+    assert team.queue.arena is team.members[0].queue.arena is not team.members[1].queue.arena
+    assert team.queue.arena.limit == 2 << 20
+
+
 def test_use_takes_several(context: cm.Context) -> None:
     with cm.use([context.device] * 2) as team:
         assert len(team.members) == 2 and cm.Reduce("sum")(np.ones(LENGTH)) == LENGTH

@@ -112,7 +112,7 @@ class Context:
                 cl_context = self.members[0].queue.context
             elif limit is not None:
                 cl_context = hostsched.new_context(self.device)
-            self.queue = hostsched.Queue(self.device, profile, cl_context)
+            self.queue: hostsched.Queue = hostsched.Queue(self.device, profile, cl_context)
         self.queue.arena.limit = limit
         self._copy_queues: tuple[hostsched.Queue, ...] = ()
         self.facts: Facts = facts_of(self.device)

@@ -4,7 +4,7 @@ write.
 
 from hostsched.compiler.build import build
 from hostsched.compiler.disk_cache import cache_folder
-from hostsched.device.choice import devices, select_device, spelled, unusable_devices
+from hostsched.device.choice import devices, select_device, spec_of, unusable_devices
 from hostsched.device.device import Device, DeviceFacts
 from hostsched.device.traits import DriverTraits
 from hostsched.driver.report import RuntimeReport, report
@@ -81,7 +81,7 @@ __all__ = [
     "read_back",
     "report",
     "select_device",
-    "spelled",
+    "spec_of",
     "trace_events",
     "unusable_devices",
     "write_trace",

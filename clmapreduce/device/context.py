@@ -63,7 +63,7 @@ def select_device(spec: Any = None) -> Device:
 
 def spelled_device(device: Device) -> str:
     """The text for CLMR_DEVICE and `select_device` that names this device on this host."""
-    return hostsched.spelled(device)
+    return hostsched.spec_of(device)
 
 
 def driver_report() -> list[Any]:

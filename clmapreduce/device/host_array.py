@@ -22,6 +22,10 @@ class HostArray:
         self._bytes = values.reshape(-1).view(np.uint8)
         self._file = _file_of(self._bytes)
 
+    def shares_memory(self, other: HostArray) -> bool:
+        """Whether a byte of it may be one of another array's."""
+        return np.may_share_memory(self._bytes, other._bytes)
+
     def part(self, first: int, count: int) -> np.ndarray[Any, Any]:
         """The bytes of `count` entries. Raises ShapeError where the file behind the array ends before them: to read
         there would end the process.

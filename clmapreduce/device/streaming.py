@@ -93,7 +93,7 @@ class Stream:
         """All windows through some stages. work: operations of the pass."""
         context, plan = self.context, self.executable.plan
         width, total = self.window.length, self.window.entries
-        alone = not (context.is_of_one_kind and plan.is_shared(numbers))
+        alone = not (context.is_of_one_kind and plan.is_shared(numbers) and self._may_run_again(numbers))
         beside = {name for n in numbers for name in plan.stages[n].writes if name not in self.window.names}
         left = {} if alone else {name: np.empty(plan.scratch[name], np.uint8) for name in beside}
         lanes: dict[Context, _Lane] = {}
@@ -119,6 +119,17 @@ class Stream:
             for lane in lanes.values():
                 _give_back(lane.context.queue, [buffer for slot in lane.slots for buffer in slot.values()])
                 _give_back(lane.context.queue, lane.loans)
+
+    def _may_run_again(self, numbers: Sequence[int]) -> bool:
+        """Whether a window gives the same results a second time, where devices that fail leave theirs to others: not
+        where a result replaces what it was computed from.
+        """
+        if self.context.on_failure != "redo":
+            return True
+        stages = [self.executable.plan.stages[n] for n in numbers]
+        read = {name for stage in stages for name in stage.reads if name in self.hosts}
+        outputs = {name for stage in stages for name in stage.writes if name in self.hosts}
+        return not any(self.hosts[a].shares_memory(self.hosts[b]) for a in read for b in outputs if a != b)
 
     def _lane(self, context: Context, numbers: Sequence[int], left: Mapping[str, np.ndarray[Any, Any]]) -> _Lane:
         """A device's buffers for a pass, and on a device that is not the first its own kernels and copies."""

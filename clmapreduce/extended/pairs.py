@@ -18,15 +18,19 @@ from clmapreduce.formula.node import Extended, Literal, Node
 
 def add(a: Any, b: Any) -> Extended:
     """Relative error 3 u² + 13 u³, or 2 u² where one operand is a float (algorithms 6 and 4)."""
-    x, y = alike(a, b)
-    if is_plain(x):
-        x, y = y, x
+    x, y = _plain_last(a, b)
     total, loss = two_sum(x["hi"], y["hi"])
     if is_plain(y):
         return settled(total, quick_sum(total, x["lo"] + loss))
     low, rest = two_sum(x["lo"], y["lo"])
     high, left = quick_sum(total, loss + low)
     return settled(total, quick_sum(high, rest + left))
+
+
+def _plain_last(a: Any, b: Any) -> Any:
+    """Two operands, a float as the second one."""
+    x, y = alike(a, b)
+    return (y, x) if is_plain(x) else (x, y)
 
 
 def accumulated(acc: Extended, values: Sequence[Any]) -> Extended:
@@ -56,9 +60,7 @@ def _finite(x: Node) -> Node:
 
 def multiply(a: Any, b: Any) -> Extended:
     """Relative error 7 u², or 1.5 u² + 4 u³ where one operand is a float (algorithms 10 and 7)."""
-    x, y = alike(a, b)
-    if is_plain(x):
-        x, y = y, x
+    x, y = _plain_last(a, b)
     product, loss = two_product(x["hi"], y["hi"])
     if is_plain(y):
         high, left = quick_sum(product, x["lo"] * y["hi"])

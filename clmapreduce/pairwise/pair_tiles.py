@@ -33,7 +33,7 @@ IN_MEMORY = 8
 BLOCKS = 64
 """Blocks of rows at most that several devices share."""
 LEAST_WORK = 6e10
-"""Pairs of a block, times the numbers of a pair: a GPU takes some milliseconds for them, a call costs 0.1 ms."""
+"""Pairs of a block, times the numbers of a pair: a GPU takes milliseconds for them, a call costs the host 0.2 ms."""
 ALIGNED = 256
 """What the rows of a block are a multiple of."""
 

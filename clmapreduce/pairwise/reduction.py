@@ -20,7 +20,7 @@ from clmapreduce.pairwise.options import check_count, keywords, reduction_name
 from clmapreduce.pairwise.streamed import explained_tiles, reduced
 from clmapreduce.ranges import as_ranges
 from clmapreduce.reductions import Operator
-from clmapreduce.reductions.pairs import PairOptions, PairReduction, pair_reduction, spelled
+from clmapreduce.reductions.pairs import PairOptions, PairReduction, pair_reduction, spec_of
 from clmapreduce.vector.node import Variable, Vector
 
 Finish = Callable[[Any], Any]
@@ -49,7 +49,7 @@ class Reduced:
             self._pair_call(keywords(self.options))
 
     def __reduce__(self) -> Any:
-        own = (spelled(self.reduction), self.axis, self.formula, self.inputs, self.weight, self.k, self.options)
+        own = (spec_of(self.reduction), self.axis, self.formula, self.inputs, self.weight, self.k, self.options)
         return type(self), (*own, self.finish)
 
     def __call__(self, *arrays: Any, **options: Any) -> Any:

@@ -30,7 +30,7 @@ from clmapreduce.primitives.base import Primitive
 from clmapreduce.primitives.reduce import in_dtype, operand
 from clmapreduce.program.build import partials_step
 from clmapreduce.program.tracing import is_traced
-from clmapreduce.reductions import Bound, ReductionOp, spelled
+from clmapreduce.reductions import Bound, ReductionOp, spec_of
 
 
 class Partials(Primitive):
@@ -47,7 +47,7 @@ class Partials(Primitive):
         return f"Partials({self._operand.op.name!r})"
 
     def __reduce__(self) -> Any:
-        return Partials, (spelled(self._operand.op),)
+        return Partials, (spec_of(self._operand.op),)
 
     @takes_chunks
     @followed

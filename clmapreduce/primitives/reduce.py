@@ -125,7 +125,7 @@ class Reduce(Primitive):
         return f"Reduce({self.op.name!r})"
 
     def __reduce__(self) -> Any:
-        return Reduce, (reductions.spelled(self.op),)
+        return Reduce, (reductions.spec_of(self.op),)
 
     @takes_chunks
     @followed

@@ -23,7 +23,7 @@ from clmapreduce.primitives.base import Primitive
 from clmapreduce.primitives.reduce import in_dtype, operand
 from clmapreduce.program.build import scanned
 from clmapreduce.program.tracing import is_traced
-from clmapreduce.reductions import ReductionOp, spelled
+from clmapreduce.reductions import ReductionOp, spec_of
 from clmapreduce.schemes.line.reduce import box_name
 
 
@@ -43,7 +43,7 @@ class Scan(Primitive):
         return f"Scan({self._operand.op.name!r}{', exclusive=True' if self.exclusive else ''})"
 
     def __reduce__(self) -> Any:
-        return Scan, (spelled(self._operand.op), self.exclusive)
+        return Scan, (spec_of(self._operand.op), self.exclusive)
 
     @takes_chunks
     @followed

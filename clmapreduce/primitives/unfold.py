@@ -27,7 +27,7 @@ from clmapreduce.primitives.base import Primitive
 from clmapreduce.primitives.reduce import operand
 from clmapreduce.program.build import check_unfolds, closed_form, line_length, unfolded
 from clmapreduce.program.tracing import is_traced
-from clmapreduce.reductions import Bound, ReductionOp, spelled
+from clmapreduce.reductions import Bound, ReductionOp, spec_of
 from clmapreduce.reductions.user import fields
 
 
@@ -48,7 +48,7 @@ class Unfold(Primitive):
         return f"Unfold({'index' if self._index else self._operand.op.name!r})"
 
     def __reduce__(self) -> Any:
-        return Unfold, ("index" if self._index else spelled(self._operand.op), self._first_power)
+        return Unfold, ("index" if self._index else spec_of(self._operand.op), self._first_power)
 
     @followed
     def __call__(

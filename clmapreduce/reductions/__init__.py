@@ -30,9 +30,9 @@ def operator(op: str | ReductionOp) -> ReductionOp:
     return NAMED[op]
 
 
-def spelled(op: ReductionOp) -> str | ReductionOp:
+def spec_of(op: ReductionOp) -> str | ReductionOp:
     """What `operator` makes this operator of, anywhere: its name; a user's operator stands for itself."""
     return op.name if NAMED.get(op.name) is op else op
 
 
-__all__ = ["NAMED", "Bound", "Operator", "ReductionOp", "operator", "spelled"]
+__all__ = ["NAMED", "Bound", "Operator", "ReductionOp", "operator", "spec_of"]

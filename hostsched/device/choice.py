@@ -16,7 +16,7 @@ from hostsched.driver import opencl
 from hostsched.driver.runtimes import platforms
 from hostsched.errors import DeviceNotFound
 
-__all__ = ["devices", "merit", "rank", "select_device", "spelled", "unusable_devices"]
+__all__ = ["devices", "merit", "rank", "select_device", "spec_of", "unusable_devices"]
 
 _KINDS = ("gpu", "cpu", "accelerator")
 _VENDORS = ("nvidia", "amd", "intel", "pocl", "apple")
@@ -122,7 +122,7 @@ def select_device(spec: str | Device | cl.Device | None = None) -> Device:
     return _only(spec, "")
 
 
-def spelled(device: Device) -> str:
+def spec_of(device: Device) -> str:
     """The text by which `select_device` finds a device of this host again."""
     platform = device.cl_device.platform
     name = device.platform.lower()

@@ -17,7 +17,7 @@ def unusable(device: cl.Device) -> str | None:
     """Why no kernel can be built for the device, None where one can.
 
     Builds one only where the device's version says that the compiler does not know the processor: PoCL 3.0 refuses
-    every program there (LLVM 14 on AMD Zen 5), later ones build for the processor's family.
+    every program there (LLVM 14 on AMD Zen 5).
     """
     if not (device.type & cl.device_type.CPU and device.version.strip().endswith(_UNKNOWN_PROCESSOR)):
         return None

@@ -86,6 +86,20 @@ def test_the_others_do_the_share_of_a_device_that_fails(
         np.testing.assert_allclose(call(team), exact, rtol=1e-11)
 
 
+def test_results_in_the_place_of_arguments_are_computed_once(
+    context: cm.Context, rng: np.random.Generator, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A window whose results are there already must not run again on another device: the first one does all of them."""
+    team = cm.Context([context.device] * 2, memory_limit=LIMIT, on_failure="redo")
+    x = rng.random(LENGTH)
+    exact = x + 1
+    with monkeypatch.context() as patch:
+        failing = Failing(team, 0, patch)
+        cm.Map(lambda v: v + 1)(x, out=x, context=team)
+    np.testing.assert_array_equal(x, exact)
+    assert not failing.fired
+
+
 def test_where_every_device_fails_the_call_does(
     context: cm.Context, rng: np.random.Generator, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -30,9 +30,9 @@ def pair_reduction(reduction: str | Operator) -> PairReduction:
     return PAIR_REDUCTIONS[reduction]
 
 
-def spelled(reduction: PairReduction) -> str | Operator:
+def spec_of(reduction: PairReduction) -> str | Operator:
     """What `pair_reduction` makes this reduction of, anywhere: its name, or the user's operator."""
     return reduction.operator if isinstance(reduction, PairOperator) else reduction.name
 
 
-__all__ = ["PAIR_REDUCTIONS", "PairBound", "PairOptions", "PairOutput", "PairReduction", "pair_reduction", "spelled"]
+__all__ = ["PAIR_REDUCTIONS", "PairBound", "PairOptions", "PairOutput", "PairReduction", "pair_reduction", "spec_of"]

@@ -6,6 +6,8 @@ crossed, a second, and the part of the copies' rate that the call reaches.
 
     python benchmarks/streaming.py
     python benchmarks/streaming.py --device pocl --mebibytes 4096 --limit 512M
+    python benchmarks/streaming.py --pairs 100000 10000000     a Gaussian sum through 64 MB, beside arrays on the device
+    python benchmarks/streaming.py --file samples.f32 --gib 24  the sum of a file, beside reading it alone
 """
 
 from __future__ import annotations
@@ -14,6 +16,7 @@ import argparse
 import time
 from collections import deque
 from collections.abc import Callable
+from pathlib import Path
 from statistics import median
 from typing import Any
 
@@ -62,17 +65,93 @@ def seconds(call: Callable[[], object]) -> float:
     return time.perf_counter() - before
 
 
+def in_turn(ways: dict[str, Callable[[], object]], repeats: int) -> dict[str, float]:
+    """Median seconds of each way, after one call that is not counted."""
+    times: dict[str, list[float]] = {name: [] for name in ways}
+    for turn in range(repeats + 1):
+        for name, way in ways.items():
+            spent = seconds(way)
+            if turn:
+                times[name].append(spent)
+    return {name: median(spent) for name, spent in times.items()}
+
+
+def pairs(device: Any, rows: int, columns: int, repeats: int) -> None:
+    """A Gaussian sum over pairs in three dimensions, through 64 MB and with its arrays on the device."""
+    rng = np.random.default_rng(0)
+    shapes = (rows, 3), (columns, 3), (columns, 1)
+    arrays = [rng.standard_normal(shape, dtype=np.float32) for shape in shapes]
+    gaussian = cm.Genred("Exp(-SqDist(x, y)) * b", ["x = Vi(3)", "y = Vj(3)", "b = Vj(1)"], axis=1)
+    small, whole = cm.Context(device, memory_limit="64M"), cm.Context(device)
+    resident = [cm.array(each, whole) for each in arrays]
+    results: dict[str, Any] = {}
+
+    def streamed() -> None:
+        with small:
+            results["streamed"] = gaussian(*arrays)
+
+    def on_device() -> None:
+        with whole:
+            results["resident"] = gaussian(*resident).to_numpy()
+
+    times = in_turn({"streamed": streamed, "resident": on_device}, repeats)
+    error = np.abs(results["streamed"] - results["resident"]).max() / np.abs(results["resident"]).max()
+    print(
+        f"  Gaussian sum, {rows:,} x {columns:,}: streamed {times['streamed']:.4f} s   resident {times['resident']:.4f} s"
+        f"   {times['resident'] / times['streamed']:4.0%}   largest difference {error:.1e}\n"
+        f"  at most {small.queue.arena.peak_bytes:,} bytes of device memory were held, of {small.queue.arena.limit:,}"
+    )
+
+
+def file_sum(device: Any, path: Path, gib: float, repeats: int) -> None:
+    """The sum of a mapped file, beside reading it and beside the copies alone."""
+    count = int(gib * 2**28)
+    if not path.exists() or path.stat().st_size != 4 * count:
+        part = np.random.default_rng(0).standard_normal(2**24, dtype=np.float32)
+        with path.open("wb") as file:
+            for first in range(0, count, len(part)):
+                part[: count - first].tofile(file)
+    x = np.memmap(path, np.float32, "r")
+    context = cm.Context(device, memory_limit="256M")
+    block = bytearray(2**24)
+
+    def read() -> None:
+        with path.open("rb", buffering=0) as file:
+            while file.readinto(block):
+                pass
+
+    ways: dict[str, Callable[[], object]] = {
+        "sum": lambda: cm.Reduce("sum")(x, context=context),
+        "reading alone": read,
+        "copies alone": lambda: copies(context, x, None),
+        "NumPy's sum": x.sum,
+    }
+    times = in_turn(ways, repeats)
+    print(f"  file of {gib} GiB: " + "   ".join(f"{name} {x.nbytes / t / 1e9:.2f} GB/s" for name, t in times.items()))
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--device", help="part of a device's name; every device where left out")
     parser.add_argument("--mebibytes", type=int, default=1024, help="of the array")
     parser.add_argument("--limit", default="128M", help="of device memory")
     parser.add_argument("--repeats", type=int, default=7)
+    parser.add_argument("--pairs", type=int, nargs=2, metavar=("ROWS", "COLUMNS"), help="pairs in place of lines")
+    parser.add_argument("--file", type=Path, help="a file of float32 in place of lines; written where it is missing")
+    parser.add_argument("--gib", type=float, default=1.0, help="of the file")
     options = parser.parse_args()
+    choices = cm.devices() if options.device is None else [cm.select_device(options.device)]
+    if options.pairs or options.file:
+        for device in choices:
+            print(f"{device!r}")
+            if options.pairs:
+                pairs(device, *options.pairs, options.repeats)
+            if options.file:
+                file_sum(device, options.file, options.gib, options.repeats)
+        return
     x = np.random.default_rng(0).standard_normal(options.mebibytes << 18, dtype=np.float32)
     out = np.empty_like(x)
     print(f"{x.nbytes / 2**20:.0f} MiB of float32 through {options.limit}")
-    choices = cm.devices() if options.device is None else [cm.select_device(options.device)]
     for device in choices:
         context = cm.Context(device, memory_limit=options.limit)
         calls: dict[str, tuple[Callable[[], object], np.ndarray | None, int]] = {

@@ -21,8 +21,6 @@ from clmapreduce.plan import IN_FLIGHT
 LOG = logging.getLogger("clmapreduce")
 FAILURES = (DeviceError, DeviceMemoryError, BuildError)
 """What a device that fails raises. Wrong input is refused before there are blocks."""
-NEWEST = 0.5
-"""The weight of the newest rate beside those before it."""
 
 
 @dataclass(frozen=True)
@@ -37,12 +35,16 @@ class Block:
 
 @dataclass
 class _Worker:
-    """A device at work. flying: its blocks, and when each was submitted. landed: when the last one ended."""
+    """A device at work. flying: its blocks, and when each was submitted. landed: when the last one ended. done: the
+    weight of those that ended in this call. busy: the seconds that they took together.
+    """
 
     context: Context
     calls: TileCalls
     flying: deque[tuple[Block, float]] = field(default_factory=deque)
     landed: float = 0.0
+    done: float = 0.0
+    busy: float = 0.0
 
     @property
     def began(self) -> float:
@@ -78,6 +80,7 @@ class _Spread:
         self._context, self._key, self._probe = context, key, probe
         self._workers = [_Worker(each, TileCalls(each)) for each in workers]
         self._rates: dict[Context, float] = {}
+        self._earlier: dict[Context, float] = {}
 
     def run(self, blocks: Sequence[Block]) -> None:
         left = deque(blocks)
@@ -110,6 +113,7 @@ class _Spread:
                     self._lose(worker, left, error)
         if self._key is not None:
             self._context.rates.put(self._key, self._rates)
+        self._earlier = dict(self._rates)
 
     def _rate(self, worker: _Worker) -> float:
         """A device's weight by second; where none was measured, another's."""
@@ -144,9 +148,16 @@ class _Spread:
             return
         now, began = time.perf_counter(), worker.began
         block, _ = worker.flying.popleft()
-        rate, before = block.weight / max(now - began, 1e-9), self._rates.get(worker.context)
-        self._rates[worker.context] = rate if before is None else before + NEWEST * (rate - before)
-        worker.landed = now
+        worker.done, worker.busy, worker.landed = worker.done + block.weight, worker.busy + now - began, now
+        self._learn(worker, block.weight)
+
+    def _learn(self, worker: _Worker, weight: float) -> None:
+        """A device's rate: of all its blocks together, because the host may see several ends at once; a rate from
+        before counts as one block of this weight.
+        """
+        before = self._earlier.get(worker.context)
+        seconds = worker.busy + (0.0 if before is None else weight / before)
+        self._rates[worker.context] = (worker.done + (0.0 if before is None else weight)) / max(seconds, 1e-9)
 
     def _lose(self, worker: _Worker, left: deque[Block], error: ClMapReduceError) -> None:
         """Gives the blocks of a device that failed back, or raises an error that names it."""

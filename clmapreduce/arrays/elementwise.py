@@ -23,6 +23,7 @@ from clmapreduce.checks import quoted
 from clmapreduce.device.array import DeviceArray
 from clmapreduce.device.cache import Cache
 from clmapreduce.device.context import Context
+from clmapreduce.device.split import is_split
 from clmapreduce.dtypes import BOOL, DType, is_complex, is_extended
 from clmapreduce.errors import ArgumentError, DTypeError, ShapeError
 from clmapreduce.formula.functions import apply, cast
@@ -125,11 +126,11 @@ def by_rows(arguments: Arguments) -> Arguments:
 
 def _key(function: Map, values: Sequence[Any], shape: Shape | None, mode: str) -> Hashable | None:
     """All that a call depends on but the numbers in its arrays, and its numbers; None where it has arrays of the host,
-    or parts of memory.
+    or parts of memory, or that lie on several devices.
     """
     kinds: list[Hashable] = []
     for value in values:
-        if isinstance(value, DeviceArray) and not value.first:
+        if isinstance(value, DeviceArray) and not value.first and not is_split(value):
             kinds.append((value.shape, value.dtype))
         elif isinstance(value, np.generic):
             kinds.append(value.dtype)

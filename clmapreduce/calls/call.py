@@ -15,6 +15,8 @@ from clmapreduce.device.array import DeviceArray, NumpyArray, aligned_empty, emp
 from clmapreduce.device.context import Context
 from clmapreduce.device.host_array import HostArray, check_disk
 from clmapreduce.device.runtime import Executable, take, translated
+from clmapreduce.device.split import SplitArray, empty_split, is_split, split
+from clmapreduce.device.split_run import SplitRun
 from clmapreduce.device.streaming import Stream
 from clmapreduce.domain.line import Window
 from clmapreduce.dtypes import DType, alignment, leaves
@@ -48,6 +50,8 @@ def check_out(out: Any, outputs: Sequence[Output], context: Context, partly: Seq
 
 
 def _share_memory(a: Any, b: Any) -> bool:
+    if a is b or is_split(a) or is_split(b):
+        return a is b
     if isinstance(a, DeviceArray) or isinstance(b, DeviceArray):
         return isinstance(a, DeviceArray) and isinstance(b, DeviceArray) and a.memory is b.memory
     return bool(np.shares_memory(a, b))
@@ -89,6 +93,7 @@ class Call:
         self._alive: list[Any] = []
         self._window: Window | None = None
         self._hosts: dict[str, HostArray] = {}
+        self._splits: dict[str, SplitArray] = {}
         self.arrays: dict[str, Any] = {}
 
     def add_inputs(self, window: Window | None = None) -> None:
@@ -96,9 +101,13 @@ class Call:
         arrays are streamed.
         """
         self._window = window
+        splits = any(is_split(argument.value) for argument in self._arguments.inputs)
         with translated():
             for i, argument in enumerate(self._arguments.inputs):
-                if self._is_streamed(f"in{i}"):
+                if self._is_streamed(f"in{i}") and splits:
+                    value = argument.value
+                    self._splits[f"in{i}"] = value if isinstance(value, SplitArray) else split(value, self._context)
+                elif self._is_streamed(f"in{i}"):
                     self._stream(f"in{i}", argument.value, f"argument {i + 1}")
                 else:
                     self.arrays[f"in{i}"] = self._input(argument)
@@ -115,6 +124,11 @@ class Call:
     def context(self) -> Context:
         """Where it runs."""
         return self._context
+
+    @property
+    def devices(self) -> int:
+        """How many devices its arrays lie on, if on several."""
+        return max((len(split.pieces) for split in self._splits.values()), default=0)
 
     @property
     def on_device(self) -> bool:
@@ -184,7 +198,12 @@ class Call:
                     if target is not None and array is not target:
                         copies.append((target, array))
                     results.append(target if target is not None else array)
-                if self._window is not None:
+                if self._window is not None and self._splits:
+                    run = SplitRun(self._context, executable, self._window, self._splits, self.arrays)
+                    run.run(wait_for, self._before, self._after)
+                    if waiting or self._alive:
+                        self._context.queue.finish()
+                elif self._window is not None:
                     stream = Stream(self._context, executable, self._window, self._hosts, self.arrays)
                     stream.run(wait_for, self._before, self._after)
                 else:
@@ -205,6 +224,10 @@ class Call:
         return i < len(self._partly) and self._partly[i]
 
     def _device_output(self, i: int, shape: Shape, dtype: DType, target: DeviceArray | None) -> DeviceArray:
+        if self._splits and self._is_streamed(f"out{i}"):
+            pieces = target if isinstance(target, SplitArray) else empty_split(shape, dtype, self._context)
+            self._splits[f"out{i}"] = pieces
+            return pieces
         array = target if target is not None else empty(shape, dtype, self._context)
         self.arrays[f"out{i}"] = array.memory
         if target is not None and (target.first or self._unsafe_alias(target)):
@@ -241,6 +264,8 @@ class Call:
 
     def _unsafe_alias(self, target: DeviceArray) -> bool:
         """Whether an input that is not read in step with the output lives in the target's memory."""
+        if is_split(target):
+            return not self._in_step and any(g.value is target for g in self._arguments.inputs)
         return any(
             isinstance(g.value, DeviceArray)
             and g.value.memory is target.memory

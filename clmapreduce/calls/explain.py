@@ -8,10 +8,17 @@ from clmapreduce.domain.line import Window
 from clmapreduce.plan import IN_FLIGHT, Plan, Stage
 
 
-def explained(plan: Plan, sizes: Mapping[str, int]) -> str:
-    """The plan as lines of text. sizes: bytes of every array by name."""
+def explained(plan: Plan, sizes: Mapping[str, int], devices: int = 0) -> str:
+    """The plan as lines of text. sizes: bytes of every array by name. devices: on which the arrays lie, if on several.
+    """
     lines = [f"mode {plan.mode.name.lower()}, scope {plan.scope.name}: {plan.why}"]
-    if plan.window is not None:
+    if devices:
+        passes = sum(plan.stages[numbers[0]].share > 0 for numbers in plan.passes)
+        lines.append(
+            f"  on {devices} devices: each computes the stretch of the line that it holds, {passes} "
+            f"pass{'' if passes == 1 else 'es'}; what groups leave goes to the first"
+        )
+    elif plan.window is not None:
         lines.append(_streamed(plan, plan.window, sizes))
     for number, stage in enumerate(plan.stages, 1):
         counts = ", ".join(f"{a[0]} {a[1]}" for a in stage.arguments if not isinstance(a, str))

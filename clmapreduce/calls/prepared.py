@@ -49,6 +49,11 @@ class Prepared:
         return Planned(self.executable, self.call.arguments, self.outputs).sizes
 
     @property
+    def devices(self) -> int:
+        """How many devices its arrays lie on, if on several."""
+        return self.call.devices
+
+    @property
     def stays(self) -> bool:
         """Whether kernels write all results where they stay, on the device, and nothing else is written."""
         return all(self.call.stays(target) for target in self.targets)

@@ -13,6 +13,7 @@ from clmapreduce.calls.arguments import Arguments, product
 from clmapreduce.calls.call import Output
 from clmapreduce.calls.options import Options
 from clmapreduce.device.array import DeviceArray
+from clmapreduce.device.split import is_split, window_of_rows
 from clmapreduce.device.tiles import may_stream, room_of
 from clmapreduce.domain.line import LEAST_WINDOW, Line, Window
 from clmapreduce.errors import DeviceMemoryError
@@ -39,13 +40,16 @@ def window_of(
 ) -> Window | None:  # fmt: skip
     """The window of a call whose arrays have no room in device memory together; None for any other call, and where the
     device reads host memory in place and nobody set a limit. stored: arrays between launches, as bytes per index.
-    always: calls that would fit have one too. shares: so have long calls on several devices of one kind.
+    always: calls that would fit have one too. shares: so have long calls on several devices of one kind, and calls on
+    arrays that lie on them.
 
     The window follows from the arrays alone while two of 16 MiB fit: so do the bits of the results. Raises
     DeviceMemoryError where not even two of the shortest fit, and for tiles=1, which walks the whole line at once;
     SettingError for a CLMR_MEMORY_LIMIT that is none.
     """
     context, in_place = arguments.context, arguments.context.facts.lends_memory
+    if shares and any(is_split(argument.value) for argument in arguments.inputs):
+        return _split_window(arguments, outputs, options)
     if not arguments.length or not (always or may_stream(context, (), None)):
         return None
     shares = shares and context.is_of_one_kind and not arguments.on_device and options.tiles is None
@@ -69,13 +73,38 @@ def window_of(
     each = [nbytes // entries for nbytes in sizes.streamed.values()] + between
     length = _length(each, usable - sizes.resident, of_rows, context.queue.arena.rounded)
     if length:
-        return Window(length, entries, tuple(sizes.streamed), of_rows)
+        return Window(length, entries, tuple(sizes.streamed), of_rows, shares and not of_rows)
     least = f"a row of {sum(each)} bytes" if of_rows else f"{LEAST_WINDOW} elements of {sum(each)} bytes each"
     raise DeviceMemoryError(
         f"the arrays of this call take {total} bytes of device memory and {room} are left; streamed in tiles, two of "
         f"{least} at least must fit beside {sizes.resident} bytes that stay, and an eighth is left free; raise "
         "memory_limit or CLMR_MEMORY_LIMIT, or free arrays"
     )
+
+
+def _split_window(arguments: Arguments, outputs: Sequence[Output], options: Options) -> Window | None:
+    """The window of a call whose arrays lie on several devices, on the same stretches of a line; None for any other,
+    which moves them to the first device.
+    """
+    vectors = {f"in{i}": g for i, g in enumerate(arguments.inputs) if g.signature.access is Access.VECTOR}
+    alone = (Access.ARGUMENT, Access.SINGLE)
+    others = [g.signature.access for g in arguments.inputs if g.signature.access is not Access.VECTOR]
+    targets = options.out if isinstance(options.out, tuple) else (options.out,) * len(outputs)
+    passing = {
+        f"out{i}": (shape, target)
+        for i, ((shape, _), target) in enumerate(zip(outputs, targets, strict=False)) if product(shape) > 1
+    }  # fmt: skip
+    fits = (
+        all(
+            (is_split(g.value) or isinstance(g.value, np.ndarray)) and g.value.shape == arguments.shape
+            for g in vectors.values()
+        )
+        and all(access in alone for access in others) and arguments.batch is None and options.tiles is None
+        and all(shape == arguments.shape and (t is None or is_split(t)) for shape, t in passing.values())
+    )  # fmt: skip
+    if not fits:
+        return None
+    return Window(window_of_rows(arguments.shape), arguments.length, (*vectors, *passing), shared=True)
 
 
 def _length(each: Sequence[int], room: int, of_rows: bool, rounded: Callable[[int], int]) -> int:

@@ -10,6 +10,7 @@ from clmapreduce.checks import numpy_array, refuse_masked
 from clmapreduce.device.array import DeviceArray, NumpyArray, upload
 from clmapreduce.device.context import Context, context_of
 from clmapreduce.device.foreign import is_foreign, wrap_foreign
+from clmapreduce.device.split import may_split, split
 from clmapreduce.dtypes import check_stored
 from clmapreduce.errors import ClMapReduceError, DTypeError
 from clmapreduce.host_room import needs_host_room
@@ -21,7 +22,7 @@ def array(x: Any, context: Context | None = None) -> DeviceArray:
 
     x: a NumPy array or array-like, a pyopencl.array.Array (no copy), a CPU array with DLPack, or a DeviceArray
     (returned as it is when it lives there). Raises DTypeError for dtypes that no kernel can hold, DeviceMemoryError
-    when there is no room.
+    when there is no room. A long array of a context of several devices of one kind is split over them.
     """
     if isinstance(x, DeviceArray):
         if context is None or context is x.context:
@@ -29,7 +30,8 @@ def array(x: Any, context: Context | None = None) -> DeviceArray:
         return upload(x.to_numpy(), context)
     if is_foreign(x):
         return wrap_foreign(x, context)
-    return upload(host_array(x), context_of(context))
+    values, home = host_array(x), context_of(context)
+    return split(values, home) if may_split(values.shape, values.dtype, home) else upload(values, home)
 
 
 def host_array(x: Any) -> NumpyArray:

@@ -8,6 +8,8 @@ NARROW_LIMIT = 2**31 - 2**20
 """Lines shorter than this use int indices; the slack holds a tile, so that `begin + tile` cannot overflow either."""
 LEAST_WINDOW = 2**15
 """Indices of a window at least: every tile of a launch box divides it."""
+MOST_SHARES = 2**13
+"""Shares of a line at most whose windows several devices share: each may read what all others leave."""
 
 
 @dataclass(frozen=True)
@@ -16,13 +18,14 @@ class Window:
 
     length: its indices, a power of two of at least LEAST_WINDOW, or its rows. entries: those of the whole line, or of
     the whole batch. names: the arrays of which kernels see one window; all others are there as a whole. of_rows: it
-    holds whole lines of a batch.
+    holds whole lines of a batch. shared: several devices do windows at a time, so that none may wait for another.
     """
 
     length: int
     entries: int
     names: tuple[str, ...]
     of_rows: bool = False
+    shared: bool = False
 
     @property
     def count(self) -> int:
@@ -58,6 +61,8 @@ class Line:
             tiles = max(1, -(-self.length // tile))
             share = -(-tiles // max(1, groups)) * tile
         else:
+            if self.window.shared:
+                groups = min(groups, max(1, MOST_SHARES // self.window.count))
             share = max(tile, _power_of_two(-(-self.window.length // max(1, groups))))
             if self.window.length % share or share % tile:
                 raise ValueError(f"a window of {self.window.length} indices has no whole number of tiles of {tile}")

@@ -6,14 +6,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 
 from clmapreduce.calls.call import Output
 from clmapreduce.calls.options import Options
 from clmapreduce.calls.prepared import Planned
-from clmapreduce.device.array import NumpyArray
+from clmapreduce.device.array import DeviceArray, NumpyArray
 from clmapreduce.device.context import Context, context_of
 from clmapreduce.device.tiles import may_stream, on_host, room_of
 from clmapreduce.errors import DeviceMemoryError
@@ -37,7 +37,7 @@ LEAST_WORK = 6e10
 ALIGNED = 256
 """What the rows of a block are a multiple of."""
 
-Arrays = Mapping[Variable, NumpyArray]
+Arrays: TypeAlias = "Mapping[Variable, NumpyArray | DeviceArray]"
 
 
 def tiles_of(
@@ -46,13 +46,16 @@ def tiles_of(
     """The tiles of a call that is streamed or shared; None for any other. Raises DeviceMemoryError where columns have
     no room and results of parts of them cannot be merged, or where no tile fits.
     """
+    homes = [v.context for v in arrays.values() if isinstance(v, DeviceArray)]
+    context = homes[0] if homes else context_of(options.context)
+    if homes and not (context.members and options.out is None):
+        return None
     plain = all(
-        isinstance(v, np.ndarray) and v.ndim == (1 if variable.category is Category.PARAMETER else 2)
+        isinstance(v, (np.ndarray, DeviceArray)) and v.ndim == (1 if variable.category is Category.PARAMETER else 2)
         for variable, v in arrays.items()
     )
     if not arrays or not plain:
         return None
-    context = context_of(options.context)
     if not may_stream(context, (), options.out) and not (context.members and on_host((), options.out)):
         return None
     operands = gather_pairs(arrays, (), context, dict(call.names))
@@ -63,7 +66,7 @@ def tiles_of(
     total = sum(values.nbytes for values in arrays.values())
     whole = PairTiles(call, arrays, context, options, (rows, columns), (rows, columns), ranges)
     if total > (room if context.facts.lends_memory else usable // 2):
-        return _cut(whole, total)
+        return None if homes else _cut(whole, total)
     if not context.members:
         return None
     height = _height(rows, whole.pairs(0, rows) * sum(v.shape[-1] for v in arrays.values()))
@@ -158,13 +161,23 @@ class PairTiles:
         )
 
     @property
-    def first(self) -> Arrays:
-        """The arrays of the first tile."""
+    def on_device(self) -> bool:
+        """Whether results stay on the device."""
+        return any(isinstance(values, DeviceArray) for values in self.arrays.values())
+
+    @property
+    def first(self) -> Mapping[Variable, NumpyArray]:
+        """Arrays like those of the first tile; in the place of device arrays some without values."""
         lengths = {variable: self.tile[not self.is_outer(variable)] for variable in self.arrays}
-        return {
-            variable: values if variable.category is Category.PARAMETER else values[: lengths[variable]]
-            for variable, values in self.arrays.items()
+        shapes = {
+            v: values.shape if v.category is Category.PARAMETER else (lengths[v], *values.shape[1:])
+            for v, values in self.arrays.items()
         }
+        return {
+            variable: np.empty(shapes[variable], values.dtype) if isinstance(values, DeviceArray)
+            else values[: shapes[variable][0]]
+            for variable, values in self.arrays.items()
+        }  # fmt: skip
 
     def is_outer(self, variable: Variable) -> bool:
         """Whether it belongs to rows."""

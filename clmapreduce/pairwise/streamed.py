@@ -14,9 +14,10 @@ import numpy as np
 from clmapreduce.calls.call import check_out
 from clmapreduce.calls.options import Options
 from clmapreduce.calls.progress import followed
-from clmapreduce.device.array import DeviceArray, NumpyArray
+from clmapreduce.device.array import DeviceArray, NumpyArray, upload
 from clmapreduce.device.context import Context
 from clmapreduce.device.convert import array
+from clmapreduce.device.copies import copy_on
 from clmapreduce.device.spread import Block, spread
 from clmapreduce.device.tile_calls import TileCalls
 from clmapreduce.dtypes import DType
@@ -72,6 +73,8 @@ class _Run:
             self._over_rows(results)
         else:
             self._over_pairs(results)
+        if self.tiles.on_device:
+            return [upload(result, self.tiles.context) for result in results]
         for target, result in zip(targets, results, strict=True):
             if target is not None and target is not result:
                 np.copyto(target, result)
@@ -87,7 +90,7 @@ class _Run:
         """Copies of parameters, and of all columns, on a device."""
         parameters = {v: a for v, a in self.tiles.arrays.items() if v.category is Category.PARAMETER}
         arrays = {**parameters, **self.tiles.of_side(False)} if columns else parameters
-        return {v: array(a, context) for v, a in arrays.items()}
+        return {v: _on(a, context) for v, a in arrays.items()}
 
     def _over_rows(self, results: Sequence[NumpyArray]) -> None:
         """Tiles of rows, which all meet the same columns, on one device or several."""
@@ -97,8 +100,11 @@ class _Run:
             def submit(calls: TileCalls, context: Context) -> None:
                 if context not in copies:
                     copies[context] = self._fixed(context, columns=True)
-                others, pairs = copies[context], self.tiles.call
-                sources, call = self._submitted(self.tiles.of_side(True), begin, end, others, pairs, context)
+                rows, pairs = self.tiles.of_side(True), self.tiles.call
+                there = {v: _on(a, context)[begin:end] for v, a in rows.items() if isinstance(a, DeviceArray)}
+                cut = {v: a for v, a in rows.items() if isinstance(a, np.ndarray)}
+                others = {**copies[context], **there}
+                sources, call = self._submitted(cut, begin, end, others, pairs, context)
                 calls.run(sources, [result[begin:end] for result in results], call)
 
             return Block(max(1, self.tiles.pairs(begin, end)), submit)
@@ -111,7 +117,7 @@ class _Run:
         rows, columns = (min(most, extent) for most, extent in zip(PROBE, self.tiles.extents, strict=True))
         lengths = {True: rows, False: columns}
         arrays = {
-            v: array(a if v.category is Category.PARAMETER else a[: lengths[self.tiles.is_outer(v)]], context)
+            v: _on(a, context, None if v.category is Category.PARAMETER else lengths[self.tiles.is_outer(v)])
             for v, a in self.tiles.arrays.items()
         }
         for _ in range(2):  # the first one builds kernels
@@ -153,6 +159,11 @@ class _Run:
             return list(result) if isinstance(result, tuple) else [result]
 
         return [(f"variable {v.position}", np.ascontiguousarray(cut[v][begin:end])) for v in order], call
+
+
+def _on(x: NumpyArray | DeviceArray, context: Context, length: int | None = None) -> DeviceArray:
+    """An array on one of several devices, or its first rows."""
+    return copy_on(x, context)[:length] if isinstance(x, DeviceArray) else array(x[:length], context)
 
 
 def _stretches(length: int, step: int) -> Iterator[tuple[int, int]]:

@@ -45,7 +45,7 @@ class Primitive(ABC):
         prepared = self._prepare(examples(values), options, **more)
         if not isinstance(prepared, Prepared):
             return "no launch: the input is empty"
-        return f"{self!r}\n{explained(prepared.executable.plan, prepared.sizes)}"
+        return f"{self!r}\n{explained(prepared.executable.plan, prepared.sizes, prepared.devices)}"
 
     def source(self, *values: Any, **keywords: Any) -> str:
         """The OpenCL C that a call with these arguments would run."""

@@ -20,6 +20,7 @@ from clmapreduce.device.array import DeviceArray, contiguous, empty
 from clmapreduce.device.convert import host_array
 from clmapreduce.device.foreign import is_wrapped
 from clmapreduce.device.runtime import Executable, take, translated
+from clmapreduce.device.split import is_split
 from clmapreduce.errors import DeviceError, DTypeError, ModeError, ShapeError
 from clmapreduce.formula.formula import Access
 from clmapreduce.primitives.partials import keeps
@@ -96,6 +97,8 @@ class Compiled:
         slots: dict[str, Any] = dict(self._scratch)
         on_device = False
         for value, (i, name, expected, number) in zip(values, self._slots, strict=True):
+            if is_split(value):
+                return self._from_host(values, out, wait_for)
             if isinstance(value, DeviceArray):
                 on_device = True
                 self._check_array(i, value, expected)
@@ -158,7 +161,8 @@ class Compiled:
         arguments = replace(self._arguments, inputs=tuple(inputs), on_device=on_device)
         options = Options(self._mode, self.context, wait_for, out, self._tiles)
         executable = self._executable
-        streamed = window_of(arguments, self._outputs, options) is not None
+        split = any(is_split(g.value) for g in inputs)
+        streamed = split or window_of(arguments, self._outputs, options) is not None
         if out is not None or streamed:  # the plan depends on how it lies in memory
             other = self._pipeline.lowered(arguments, options, **self._more).executable
             assert other is not None

@@ -134,9 +134,9 @@ class Pipeline(Primitive):
             stays, ends = arguments, outputs
             if partials is not None:
                 stays, ends = replace(arguments, on_device=True), [((arguments.length + 1,), partials.layout)]
-            window = window_of(stays, ends, options, chain.stored_per_index, shares=True)
+            window = window_of(stays, ends, options, chain.stored_per_index, shares=partials is None)
         if window is not None and not window.of_rows:
-            scope, why = Scope.DEVICE, "host arrays are streamed"
+            scope, why = Scope.DEVICE, "arrays are on the device window by window"
         request = PipelineRequest(traced, arguments.line, arguments.rows, scope, mode, streaming, strict, why, window)
         executable = context.executable(request)
         return Lowered(arguments, outputs, executable, partials, not program.steps, guarded(program.outputs))

@@ -87,7 +87,7 @@ class Scan(Primitive):
         box = options.box("scan", mode, context)
         reduce_box = options.box(box_name(wide, formula), mode, context)
         streaming = streams_past_caches(options, outputs)
-        line = line_of(arguments, outputs, options)
+        line = line_of(arguments, outputs, options, shares=True)
         request = ScanRequest(formula, line, mode, box, narrow, wide, self.exclusive, reduce_box, streaming)
         executable = context.executable(request)
         return prepare(arguments, executable, outputs, options)

@@ -84,10 +84,11 @@ def plan_scan(
     rows = box.unroll
     tile = box.block * lanes * rows
     groups, share = line.shares(max(1, facts.compute_units * box.groups), tile)
+    passes_on = line.window is not None and not line.window.shared
     streaming = layout.streaming and lanes * min(dtype.itemsize for dtype in layout.outputs) >= 16
     spec = ScanText(
         Target.of(mode, facts, line.narrow, streaming), layout.outputs, layout.tail, streaming, formula, narrow_op,
-        wide, prefixes.exclusive, box.block, lanes, rows, line.span // share if line.window else 0,
+        wide, prefixes.exclusive, box.block, lanes, rows, line.span // share if passes_on else 0,
         windows=layout.windows,
     )  # fmt: skip
     arguments: Arguments = ("scratch0", *layout.sources, *layout.targets, ("idx", line.length), ("idx", share))
@@ -100,9 +101,11 @@ def plan_scan(
             writes=("carries", *second.writes),
         )  # fmt: skip
         second = in_windows(second, line, share, ("scratch0", "carries"))
+    elif line.window is not None:
+        second = in_windows(second, line, share)
     elif groups == 1:
         return Plan((second,), scratch, mode, Scope.GROUP, line.narrow, "the line fits one group")
     first = with_shares(reduce_stage(whole, wide, line, mode, facts, reduce_box, "scratch0"), groups, share)
-    first = passing(first, line, share) if spec.passing else first
+    first = passing(first, line, share) if spec.passing else in_windows(first, line, share)
     why = f"{groups} groups: their totals first, then each behind the totals before it"
     return Plan((first, second), scratch, mode, Scope.DEVICE, line.narrow, why, window=line.window)

@@ -1,0 +1,149 @@
+"""Arrays whose rows lie on several devices.
+
+The rows of a long array of a context of several devices of one kind lie on them in order, a stretch on each. Calls that
+go over a line compute every stretch where it lies. Any other call moves the array to the first device, where it stays.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+import hostsched
+from clmapreduce.device.array import DeviceArray, NumpyArray, contiguous, empty, write
+from clmapreduce.device.context import LOG, Context
+from clmapreduce.device.runtime import translated
+from clmapreduce.domain.line import LEAST_WINDOW
+from clmapreduce.dtypes import DType
+
+LEAST_BYTES = 64 << 20
+"""Shorter arrays stay on the first device."""
+UNITS = 64
+"""An array is cut at multiples of a unit of rows, of which it has at least so many and less than twice as many, so
+that what a group computes does not depend on the number of devices.
+"""
+
+
+@dataclass(frozen=True)
+class Piece:
+    """The rows first … end−1 of an array, on one device."""
+
+    context: Context
+    first: int
+    end: int
+    array: DeviceArray
+
+
+class SplitArray(DeviceArray):
+    """A DeviceArray in pieces, one a device, until a call needs it as a whole."""
+
+    __slots__ = ("_pieces", "_whole")
+
+    def __init__(self, context: Context, pieces: Sequence[Piece], shape: tuple[int, ...], dtype: DType) -> None:
+        self.context, self.shape, self.dtype, self.first = context, shape, dtype, 0
+        self._pieces: tuple[Piece, ...] = tuple(pieces)
+        self._whole: DeviceArray | None = None
+
+    def __del__(self) -> None:
+        """Pieces, and the whole, give their memory back themselves."""
+
+    @property
+    def pieces(self) -> tuple[Piece, ...]:
+        """Where its rows lie; none once it lies on the first device."""
+        return self._pieces
+
+    @property
+    def memory(self) -> hostsched.Buffer:  # type: ignore[override]
+        """All of it on the first device, where it stays from then on."""
+        if self._whole is None:
+            LOG.info("an array of %d bytes moves from %d devices to the first", self.nbytes, len(self._pieces))
+            whole = empty(self.shape, self.dtype, self.context)
+            row = self.nbytes // self.shape[0]
+            for piece in self._pieces:
+                begin, nbytes = piece.first * row, piece.array.nbytes
+                if piece.context is self.context:
+                    job: Any = hostsched.CopyJob(piece.array.memory, whole.memory, nbytes, target_offset=begin)
+                else:
+                    job = hostsched.WriteJob(whole.memory, piece.array.to_numpy().reshape(-1).view(np.uint8), begin)
+                with translated():
+                    hostsched.JobGraph([job]).submit(self.context.queue).wait()
+            self._whole, self._pieces = whole, ()
+        return self._whole.memory
+
+    @property
+    def event(self) -> Any:
+        return self._pieces[0].array.event if self._pieces else self.memory.last_write
+
+    def to_numpy(self, out: NumpyArray | None = None) -> NumpyArray:
+        if not self._pieces:
+            return super().to_numpy(out)
+        if out is not None:
+            self._check_fits(out)
+        direct = out is not None and out.flags.c_contiguous
+        target = out if direct and out is not None else np.empty(self.shape, self.dtype)
+        for piece in self._pieces:
+            piece.array.to_numpy(target[piece.first : piece.end])
+        if out is None or direct:
+            return target
+        out[...] = target
+        return out
+
+    def __repr__(self) -> str:
+        return super().__repr__().removesuffix(")") + (f", split over {len(self._pieces)})" if self._pieces else ")")
+
+
+def is_split(x: Any) -> bool:
+    """Whether an array lies on several devices."""
+    return isinstance(x, SplitArray) and bool(x.pieces)
+
+
+def may_split(shape: tuple[int, ...], dtype: DType, context: Context) -> bool:
+    """Whether an array of a context lies on several devices: long ones do, where these are of one kind and have memory
+    of their own, or a limit.
+    """
+    if not context.is_of_one_kind or not shape or window_of_rows(shape) < LEAST_WINDOW:
+        return False
+    with translated():
+        own = not context.facts.lends_memory or context.queue.arena.least_limit is not None
+    return own and int(np.prod(shape, dtype=object)) * dtype.itemsize >= LEAST_BYTES
+
+
+def window_of_rows(shape: tuple[int, ...]) -> int:
+    """The longest power of two of elements at whose multiples an array of this shape is cut."""
+    row = int(np.prod(shape[1:], dtype=object))
+    return _unit(shape[0]) * (row & -row)
+
+
+def split(values: NumpyArray, context: Context) -> SplitArray:
+    """A copy of host values on the devices of a context; waits until it has left host memory."""
+    flat = contiguous(values)
+    target = empty_split(flat.shape, flat.dtype, context)
+    for piece in target.pieces:
+        write(piece.array, flat[piece.first : piece.end])
+    return target
+
+
+def empty_split(shape: tuple[int, ...], dtype: DType, context: Context) -> SplitArray:
+    """An array with undefined contents on the devices of a context."""
+    homes = (context, *context.members[1:])
+    cuts = _cuts(shape[0], len(homes))
+    pieces = [
+        Piece(home, first, end, empty((end - first, *shape[1:]), dtype, home))
+        for home, first, end in zip(homes, cuts, cuts[1:], strict=False) if first < end
+    ]  # fmt: skip
+    return SplitArray(context, pieces, shape, dtype)
+
+
+def _unit(rows: int) -> int:
+    """Rows at whose multiples an array is cut."""
+    return 1 << max(0, (rows // UNITS).bit_length() - 1)
+
+
+def _cuts(rows: int, count: int) -> list[int]:
+    """Where so many pieces begin, and the last one ends."""
+    unit = _unit(rows)
+    units = -(-rows // unit)
+    return [min(rows, units * k // count * unit) for k in range(count)] + [rows]

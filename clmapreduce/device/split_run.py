@@ -1,0 +1,161 @@
+"""Calls over lines whose arrays lie on several devices: every device computes its stretch of the line.
+
+Nothing is copied but what groups leave (accumulators) and single values, by way of the host. The first device does what
+needs the whole line.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+import hostsched
+from clmapreduce.device.context import Context
+from clmapreduce.device.runtime import Executable, take, translated, translation
+from clmapreduce.device.split import SplitArray
+from clmapreduce.domain.line import Window
+from clmapreduce.plan import ROWS
+
+
+@dataclass
+class _Share:
+    """A device's stretch of the line. begin, end: its elements. arrays: of the call, windows as (buffer, begin)."""
+
+    context: Context
+    executable: Executable
+    begin: int
+    end: int
+    arrays: dict[str, Any]
+    loans: list[hostsched.Buffer] = field(default_factory=list)
+
+    def take(self, nbytes: int) -> hostsched.Buffer:
+        """Memory on the device until the call has run."""
+        self.loans.append(take(self.context.queue, nbytes))
+        return self.loans[-1]
+
+
+@dataclass
+class SplitRun:
+    """One call of a plan whose windows are shared. splits: the arrays in pieces, by name. arrays: all others, as
+    `Executable.submit` takes them.
+    """
+
+    context: Context
+    executable: Executable
+    window: Window
+    splits: dict[str, SplitArray]
+    arrays: dict[str, Any]
+
+    def run(self, wait_for: Sequence[Any], before: Sequence[Any], after: Sequence[Any]) -> None:
+        """Submits everything. Waits only for accumulators and single values that go from one device to another. Raises
+        what a launch raises, with the device's name.
+        """
+        queue, plan = self.context.queue, self.executable.plan
+        shares: list[_Share] = []
+        loans: list[hostsched.Buffer] = []
+        try:
+            with translated():
+                first = hostsched.JobGraph(before).submit(queue, wait_for)
+                if wait_for:
+                    first.wait()
+                for name, nbytes in plan.scratch.items():
+                    if name not in self.arrays:
+                        self.arrays[name] = take(queue, nbytes)
+                        loans.append(self.arrays[name])
+                shares += self._shares()
+                for numbers in plan.passes:
+                    if plan.stages[numbers[0]].share:
+                        self._pass(shares, numbers)
+                    else:
+                        jobs = [self.executable.launches[n].job(self.arrays) for n in numbers]
+                        hostsched.JobGraph(jobs).submit(queue)
+                hostsched.JobGraph(after).submit(queue)
+        finally:
+            for share in shares:
+                _give_back(share.context, share.loans)
+            _give_back(self.context, loans)
+
+    def _shares(self) -> list[_Share]:
+        some = next(iter(self.splits.values()))
+        row = some.size // some.shape[0]
+        shares = []
+        for number, piece in enumerate(some.pieces):
+            begin, end = piece.first * row, piece.end * row
+            executable = self.executable if number == 0 else piece.context.copy_of(self.executable)
+            arrays: dict[str, Any] = {
+                name: (array.pieces[number].array.memory, begin) for name, array in self.splits.items()
+            }
+            shares.append(_Share(piece.context, executable, begin, end, arrays))
+        return shares
+
+    def _pass(self, shares: Sequence[_Share], numbers: Sequence[int]) -> None:
+        """Some stages on all devices; then what their groups left goes to the first one."""
+        plan = self.executable.plan
+        assert plan.is_shared(numbers)
+        beside = {name for n in numbers for name in plan.stages[n].writes if name not in self.window.names}
+        for share in shares:
+            try:
+                self._complete(share, numbers)
+                self._launch(share, numbers)
+            except hostsched.HostSchedError as error:
+                kind = type(translation(error))
+                raise kind(f"{share.context.device!r} failed in a call on several devices: {error}") from error
+        for share in shares[1:]:
+            for name in beside:
+                begin, end = self._left_by(share, numbers, name)
+                values = np.empty(end - begin, np.uint8)
+                hostsched.read_back(share.context.queue, share.arrays[name], values, begin)
+                hostsched.JobGraph([hostsched.WriteJob(self.arrays[name], values, begin)]).submit(self.context.queue)
+
+    def _left_by(self, share: _Share, numbers: Sequence[int], name: str) -> tuple[int, int]:
+        """The bytes of an array that the groups of one device write."""
+        stage = next(self.executable.plan.stages[n] for n in numbers if name in self.executable.plan.stages[n].writes)
+        each = self.executable.plan.scratch[name] // stage.groups
+        return share.begin // stage.share * each, -(-share.end // stage.share) * each
+
+    def _complete(self, share: _Share, numbers: Sequence[int]) -> None:
+        """Gives a device the arrays that some stages need beside its pieces: arrays between launches, single values,
+        what all groups left. Those of an earlier pass are copied again where the first device has written them since.
+        """
+        plan, stored = self.executable.plan, self.executable.plan.stored
+        for n in numbers:
+            stage = plan.stages[n]
+            others = (a for a in stage.arguments if isinstance(a, str))
+            for name in dict.fromkeys((*stage.reads, *stage.writes, *others)):
+                if name in self.window.names and name not in share.arrays:
+                    share.arrays[name] = (share.take((share.end - share.begin) * stored[name]), share.begin)
+                elif name not in self.window.names and name in self.arrays:
+                    is_first = share.context is self.context
+                    value = self.arrays[name]
+                    share.arrays[name] = value if is_first else self._copied(share, value, name in stage.reads)
+
+    def _copied(self, share: _Share, value: Any, is_read: bool) -> Any:
+        """A value of the first device on another one. is_read: its bytes are needed."""
+        if isinstance(value, tuple):
+            return (self._copied(share, value[0], is_read), *value[1:])
+        if not isinstance(value, hostsched.Buffer):
+            return value
+        copy = share.take(value.nbytes)
+        if is_read:
+            values = np.empty(value.nbytes, np.uint8)
+            hostsched.read_back(self.context.queue, value, values)
+            hostsched.JobGraph([hostsched.WriteJob(copy, values)]).submit(share.context.queue)
+        return copy
+
+    def _launch(self, share: _Share, numbers: Iterable[int]) -> None:
+        """Submits some stages on one device, for its stretch."""
+        plan, jobs = self.executable.plan, []
+        for n in numbers:
+            stage, launch = plan.stages[n], share.executable.launches[n]
+            share.arrays[ROWS] = launch.number(share.end - share.begin)
+            first, last = share.begin // stage.share, -(-share.end // stage.share)
+            jobs.append(launch.part(share.arrays, first, last - first))
+        hostsched.JobGraph(jobs).submit(share.context.queue)
+
+
+def _give_back(context: Context, buffers: Sequence[hostsched.Buffer]) -> None:
+    for buffer in buffers:
+        context.queue.arena.give(buffer)

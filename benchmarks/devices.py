@@ -1,21 +1,25 @@
 """One call on one device and on several: seconds, how many times faster, and whether the bits are the same.
 
-Arrays lie in host memory. "alone" is a context of the device, "1" one of a list with that device: it cuts calls into
-the blocks that others would share. The contexts take turns within each repetition; printed are medians. The floor is
-the time alone divided by the number of devices where computing bounds a row, and the host's copies where those do.
-Devices that read host memory in place share pairs alone: --limit makes them share lines and segments too.
+Rows called "resident" have their arrays on the devices before time is taken, all others in host memory. "alone" is a
+context of the device, "1" one of a list with that device: it cuts calls into the blocks that others would share. The
+contexts take turns within each repetition; printed are medians. The floor is the time alone divided by the number of
+devices where computing or their memory bounds a row, and the host's copies where those do. Devices that read host
+memory in place share pairs alone: --limit makes them share lines and segments too.
 
     python benchmarks/devices.py                          all devices of the best one's kind
     python benchmarks/devices.py --device pocl --queues 2  one device twice, to see what sharing costs
     python benchmarks/devices.py --scale 0.01              smaller problems
+    python benchmarks/devices.py --only "sum|scan"         rows whose names hold one of these
     python benchmarks/devices.py --dask                    by Dask as well, one worker process a device
 """
 
 from __future__ import annotations
 
 import argparse
+import re
 import time
 from collections.abc import Callable
+from dataclasses import dataclass
 from statistics import median
 from typing import Any
 
@@ -23,7 +27,19 @@ import numpy as np
 
 import clmapreduce as cm
 
-Call = Callable[[], Any]
+
+@dataclass(frozen=True)
+class Row:
+    """A call on arrays that `make` gives in host memory. resident: they are brought to the context before."""
+
+    name: str
+    make: Callable[[], tuple[Any, ...]]
+    call: Callable[..., Any]
+    resident: bool = False
+
+    def arrays(self, host: tuple[Any, ...], context: cm.Context) -> tuple[Any, ...]:
+        """The arrays as calls on a context take them."""
+        return tuple(cm.array(x, context) for x in host) if self.resident else host
 
 
 def points(rng: np.random.Generator, count: int, dim: int) -> np.ndarray:
@@ -41,38 +57,69 @@ def blocks(x: np.ndarray, clusters: int, share: float, rng: np.random.Generator)
     return cm.Ranges.from_matrix(each, each, (rng.random((clusters, clusters)) < share) | np.eye(clusters, dtype=bool))
 
 
-def rows(scale: float, rng: np.random.Generator) -> dict[str, Call]:
-    """Calls on the default context, by name."""
-    many, few, long = int(1e6 * scale), int(1e5 * scale**0.5), int(2**30 * scale)
-    x, y, b = points(rng, many, 3), points(rng, many, 3), points(rng, many, 1)
-    wide, others, weights = points(rng, few, 50), points(rng, few, 50), points(rng, few, 1)
-    ranges = blocks(x, max(4, min(4096, many // 64)), 0.05, rng)
-    sparse = cm.Genred("Exp(-SqDist(x, y)) * b", ["x = Vi(3)", "y = Vj(3)", "b = Vj(1)"], axis=1)
-    line = rng.standard_normal(long // 64 * 64, dtype=np.float32)
-    offsets = np.arange(0, len(line) + 1, 64, dtype=np.int32)
-    sizes = np.arange(0, long // 64 + 1, 16, dtype=np.int32)
-    columns = rng.integers(0, many, int(sizes[-1]), dtype=np.int32)
-    entries = rng.standard_normal(int(sizes[-1]), dtype=np.float32)
+def gaussian(scale: float) -> Callable[..., Any]:
+    """The Gaussian sum of points."""
+    return lambda x, y, b: (-scale * distances(x, y)).exp() @ b
+
+
+def normal(rng: np.random.Generator, count: int) -> np.ndarray:
+    """So many numbers; long arrays repeat some, which takes less time than to draw all."""
+    some = rng.standard_normal(min(count, 2**26), dtype=np.float32)
+    return some if len(some) == count else np.resize(some, count)
+
+
+def rows(scale: float, rng: np.random.Generator) -> list[Row]:
+    """All rows."""
+    many, more, few = int(1e6 * scale), int(3e6 * scale), int(1e5 * scale**0.5)
+    long, longer, sparse_rows = int(2**30 * scale), int(2**33 * scale), int(2**26 * scale)
     pipeline = cm.Map(lambda v: cm.math.exp(-v * v)) >> cm.Reduce("sum")
-    return {
-        f"Gaussian sum, {many:,}², D = 3": lambda: (-distances(x, y)).exp() @ b,
-        f"Gaussian sum, {few:,}², D = 50": lambda: (-0.02 * distances(wide, others)).exp() @ weights,
-        f"argKmin 10, {few:,}², D = 50": lambda: distances(wide, others).argKmin(10, axis=1),
-        f"blocks of pairs, 5 % of {many:,}², D = 3": lambda: sparse(x, y, b, ranges=ranges),
-        f"sum, {long:,}": lambda: cm.Reduce("sum")(line),
-        f"exp and sum, {long:,}": lambda: pipeline(line),
-        f"scan, {long:,}": lambda: cm.Scan("sum")(line),
-        f"segments of 64, {long:,}": lambda: cm.segmented_reduce(line, offsets),
-        f"sparse matrix, {len(sizes) - 1:,} rows of 16": lambda: cm.spmv((sizes, columns, entries), x[:, 0].copy()),
-    }
+    sparse = cm.Genred("Exp(-SqDist(x, y)) * b", ["x = Vi(3)", "y = Vj(3)", "b = Vj(1)"], axis=1)
+
+    def cloud(count: int, dim: int) -> Callable[[], tuple[Any, ...]]:
+        return lambda: (points(rng, count, dim), points(rng, count, dim), points(rng, count, 1))
+
+    def line(count: int) -> Callable[[], tuple[Any, ...]]:
+        return lambda: (normal(rng, count),)
+
+    def segments(count: int) -> tuple[Any, ...]:
+        return normal(rng, count // 64 * 64), np.arange(0, count // 64 * 64 + 1, 64, dtype=np.int32)
+
+    def matrix(count: int) -> tuple[Any, ...]:
+        sizes = np.arange(0, 8 * count + 1, 8, dtype=np.int32)
+        columns = (np.repeat(np.arange(count), 8) + rng.integers(0, 4096, 8 * count)) % count
+        return sizes, columns.astype(np.int32), normal(rng, 8 * count), normal(rng, count)
+
+    ranges = blocks(points(rng, many, 3), max(4, min(4096, many // 64)), 0.05, rng)
+    pairs = [
+        Row(f"Gaussian sum, {many:,}², D = 3", cloud(many, 3), gaussian(1.0)),
+        Row(f"Gaussian sum, {more:,}², D = 3", cloud(more, 3), gaussian(1.0)),
+        Row(f"Gaussian sum, {few:,}², D = 50", cloud(few, 50), gaussian(0.02)),
+        Row(f"argKmin 10, {few:,}², D = 50", cloud(few, 50), lambda x, y, b: distances(x, y).argKmin(10, axis=1)),
+        Row(f"pairs of blocks, 5 % of {many:,}²", cloud(many, 3), lambda x, y, b: sparse(x, y, b, ranges=ranges)),
+    ]
+    lines = [
+        Row(f"sum, {long:,}", line(long), cm.Reduce("sum")),
+        Row(f"exp and sum, {long:,}", line(long), pipeline),
+        Row(f"scan, {long:,}", line(long), cm.Scan("sum")),
+        Row(f"segments of 64, {long:,}", lambda: segments(long), cm.segmented_reduce),
+        Row(f"sparse matrix, {sparse_rows:,} rows of 8", lambda: matrix(sparse_rows),
+            lambda p, c, d, x: cm.spmv((p, c, d), x)),
+    ]  # fmt: skip
+    long_lines = [
+        Row(f"sum, {longer:,}", line(longer), cm.Reduce("sum")),
+        Row(f"scan, {longer:,}", line(longer), cm.Scan("sum")),
+    ]
+    both = [each for row in (*pairs, *lines) for each in (row, Row(f"{row.name}, resident", row.make, row.call, True))]
+    return both + long_lines
 
 
-def measured(call: Call, context: cm.Context) -> tuple[float, bytes]:
-    """Seconds of a call on a context, and the bits of its result."""
+def measured(call: Callable[[], Any], context: cm.Context) -> tuple[float, Any]:
+    """Seconds of a call on a context until its result is there, and the result."""
     with context:
         before = time.perf_counter()
-        result = np.asarray(call())
-        return time.perf_counter() - before, result.tobytes()
+        result = call()
+        context.wait()
+        return time.perf_counter() - before, result
 
 
 def by_dask(scale: float, counts: list[int], repeats: int) -> None:
@@ -106,12 +153,35 @@ def by_dask(scale: float, counts: list[int], repeats: int) -> None:
                 print(f"  Dask, {count} workers: {name:36} {median(times):8.4f} s")
 
 
+def compared(row: Row, contexts: dict[str, cm.Context], repeats: int) -> None:
+    """Prints one row."""
+    host = row.make()
+    calls = {}
+    for name, context in contexts.items():
+        arrays = row.arrays(host, context)
+        calls[name] = lambda arrays=arrays: row.call(*arrays)  # type: ignore[misc]
+        measured(calls[name], context)  # builds kernels, measures rates
+    times: dict[str, list[float]] = {name: [] for name in contexts}
+    bits = set()
+    for turn in range(repeats):
+        for name, context in contexts.items():
+            seconds, result = measured(calls[name], context)
+            times[name].append(seconds)
+            if name != "alone" and turn == repeats - 1:
+                bits.add(hash(np.asarray(result).tobytes()))
+            del result
+    one = median(times["alone"])
+    each = "   ".join(f"{n}: {median(t):8.4f} s ({one / median(t):4.2f} x)" for n, t in times.items())
+    print(f"  {row.name:44} {each}   {'same bits' if len(bits) == 1 else 'OTHER BITS'}", flush=True)
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--device", help="part of a device's name; the best one where left out")
     parser.add_argument("--queues", type=int, default=1, help="how often every device is named")
     parser.add_argument("--scale", type=float, default=1.0, help="of the rows' operations and bytes")
     parser.add_argument("--repeats", type=int, default=5)
+    parser.add_argument("--only", default="", help="a regular expression that the rows' names hold")
     parser.add_argument("--limit", help="of device memory")
     parser.add_argument("--dask", action="store_true", help="by Dask as well")
     parser.add_argument("--trace", help="writes a trace of the first row on all devices to this file")
@@ -122,25 +192,17 @@ def main() -> None:
     lists = {"alone": team[0]} | {str(count): team[:count] for count in counts}
     contexts = {name: cm.Context(each, memory_limit=options.limit) for name, each in lists.items()}
     print(f"{len(team)} devices, the first {best!r}")
-    calls = rows(options.scale, np.random.default_rng(0))
-    for name, call in calls.items():
-        for context in contexts.values():
-            measured(call, context)  # builds kernels, measures rates
-        times: dict[str, list[float]] = {count: [] for count in contexts}
-        bits = set()
-        for _ in range(options.repeats):
-            for count, context in contexts.items():
-                seconds, result = measured(call, context)
-                times[count].append(seconds)
-                bits |= {result} if count != "alone" else set()
-        one = median(times["alone"])
-        each = "   ".join(f"{n}: {median(t):8.4f} s ({one / median(t):4.2f} x)" for n, t in times.items())
-        print(f"  {name:36} {each}   {'same bits' if len(bits) == 1 else 'OTHER BITS'}")
+    for row in rows(options.scale, np.random.default_rng(0)):
+        if re.search(options.only, row.name):
+            compared(row, contexts, options.repeats)
     if options.dask:
         by_dask(options.scale, counts, options.repeats)
     if options.trace:
+        row = next(row for row in rows(options.scale, np.random.default_rng(0)) if re.search(options.only, row.name))
         context = cm.Context(team, profile=True)
-        measured(next(iter(calls.values())), context)
+        arrays = row.arrays(row.make(), context)
+        for _ in range(2):
+            measured(lambda: row.call(*arrays), context)
         context.trace(options.trace)
 
 

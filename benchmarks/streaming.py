@@ -98,7 +98,8 @@ def pairs(device: Any, rows: int, columns: int, repeats: int) -> None:
     error = np.abs(results["streamed"] - results["resident"]).max() / np.abs(results["resident"]).max()
     print(
         f"  Gaussian sum, {rows:,} x {columns:,}: streamed {times['streamed']:.4f} s"
-        f"   resident {times['resident']:.4f} s   {times['resident'] / times['streamed']:4.0%}   largest difference {error:.1e}\n"
+        f"   resident {times['resident']:.4f} s   {times['resident'] / times['streamed']:4.0%}"
+        f"   largest difference {error:.1e}\n"
         f"  at most {small.queue.arena.peak_bytes:,} bytes of device memory were held, of {small.queue.arena.limit:,}"
     )
 

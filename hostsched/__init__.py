@@ -26,6 +26,7 @@ from hostsched.jobs.job import CopyJob, FillJob, Job, KernelJob, MapJob, ReadJob
 from hostsched.jobs.pinned import read_back
 from hostsched.jobs.progress import advance, expect, following
 from hostsched.jobs.replay import Launch, Replay
+from hostsched.jobs.staging import Staging, copy_to_device, copy_to_host
 from hostsched.kernels.program import Kernel, Program
 from hostsched.memory.arena import Arena
 from hostsched.memory.buffer import Buffer
@@ -66,6 +67,7 @@ __all__ = [
     "Replay",
     "RuntimeReport",
     "SharedContext",
+    "Staging",
     "Submission",
     "WriteJob",
     "WrongArgument",
@@ -73,6 +75,8 @@ __all__ = [
     "as_bytes",
     "build",
     "cache_folder",
+    "copy_to_device",
+    "copy_to_host",
     "devices",
     "expect",
     "following",

@@ -19,6 +19,8 @@ from clmapreduce.no_arithmetic import without_arithmetic
 
 NumpyArray: TypeAlias = "np.ndarray[Any, Any]"
 PAGE = 4096
+LONG = 1 << 20
+"""Bytes from which on copies go through more pinned memory than `read_back` has."""
 
 
 @without_arithmetic("sums of products are cm.Map(lambda a, b: a * b) >> cm.Reduce('sum'); to_numpy() gives an array")
@@ -78,7 +80,8 @@ class DeviceArray(ArrayMethods):
         if self.size:
             with translated():
                 target_bytes = target.reshape(-1).view(np.uint8)
-                hostsched.read_back(self.context.queue, self.memory, target_bytes, self.begin)
+                copy = hostsched.copy_to_host if self.nbytes >= LONG else hostsched.read_back
+                copy(self.context.queue, self.memory, target_bytes, self.begin)
         if out is None or direct:
             return target
         out[...] = target
@@ -240,7 +243,7 @@ def write(target: DeviceArray, values: NumpyArray) -> None:
     """Copies `values` (same shape and dtype) into a DeviceArray; waits until they have left host memory."""
     flat = np.ascontiguousarray(values).reshape(-1).view(np.uint8)
     with translated():
-        hostsched.JobGraph([hostsched.WriteJob(target.memory, flat, target.begin)]).submit(target.context.queue).wait()
+        hostsched.copy_to_device(target.context.queue, target.memory, flat, target.begin)
 
 
 def await_events(context: Context, wait_for: Sequence[Any]) -> None:

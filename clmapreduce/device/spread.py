@@ -66,9 +66,9 @@ def spread(
     """Runs all blocks on the devices of a context, and returns when all results are in their arrays.
 
     alone: on the context itself. key: of the rates that a context remembers, weight by second; calls that share it are
-    alike. probe: measures the first rate of a device. Raises what a block raises; after an error nothing writes to its
-    arrays any more. Where a device fails, the error names it; a context with on_failure="redo" does its blocks on the
-    others.
+    alike. probe: measures the first rate of a device, where they are not of one kind. Raises what a block raises; after
+    an error nothing writes to its arrays any more. Where a device fails, the error names it; a context with
+    on_failure="redo" does its blocks on the others.
     """
     _Spread(context, (context,) if alone else context.workers, key, probe).run(blocks)
 
@@ -105,8 +105,10 @@ class _Spread:
             return
         known = self._context.rates.get(self._key) if self._key is not None else None
         self._rates = {} if known is None else known
+        if self._context.is_of_one_kind:  # what slowed one of them down in an earlier call may be over
+            self._rates |= dict.fromkeys(self._rates, max(self._rates.values(), default=1.0))
         for worker in list(self._workers):
-            if self._probe is not None and worker.context not in self._rates:
+            if self._probe is not None and worker.context not in self._rates and not self._context.is_of_one_kind:
                 try:
                     self._rates[worker.context] = self._probe(worker.context)
                 except FAILURES as error:

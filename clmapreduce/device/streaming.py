@@ -105,8 +105,9 @@ class Stream:
                 if worker not in lanes:
                     lanes[worker] = self._lane(worker, numbers, left)
                 calls.make_room()
-                submissions = self._window(lanes[worker], numbers, first, entries)
-                calls.add(submissions, (), partial(hostsched.advance, work * entries / total))
+                staging = hostsched.Staging(worker.copy_queues[0])
+                submissions = self._window(lanes[worker], numbers, first, entries, staging)
+                calls.add(submissions, (), staging, partial(hostsched.advance, work * entries / total))
 
             return Block(entries, submit)
 
@@ -160,8 +161,10 @@ class Stream:
             hostsched.JobGraph([hostsched.WriteJob(copy, values)]).submit(lane.context.queue).wait()
         return copy
 
-    def _window(self, lane: _Lane, numbers: Sequence[int], first: int, entries: int) -> list[hostsched.Submission]:
-        """Submits one window's copies and launches."""
+    def _window(
+        self, lane: _Lane, numbers: Sequence[int], first: int, entries: int, staging: hostsched.Staging
+    ) -> list[hostsched.Submission]:
+        """Submits one window's copies and launches. staging: of the copies."""
         plan, launches = self.executable.plan, lane.executable.launches
         slot = lane.slots[lane.turn % len(lane.slots)]
         lane.turn += 1
@@ -176,9 +179,9 @@ class Stream:
         arrays = dict(lane.arrays)
         for name, buffer in slot.items():
             arrays[name] = buffer if self.window.of_rows else (buffer, first)
-        copies = [hostsched.WriteJob(slot[name], self.hosts[name].part(first, entries)) for name in sorted(loaded)]
+        copies = [staging.write(slot[name], self.hosts[name].part(first, entries)) for name in sorted(loaded)]
         results = [
-            hostsched.ReadJob(slot[name], self.hosts[name].part(first, entries))
+            staging.read(slot[name], self.hosts[name].part(first, entries))
             for name in sorted(outputs) if name in self.hosts
         ]  # fmt: skip
         submissions = [hostsched.JobGraph(copies).submit(to_device)] if copies else []
@@ -192,7 +195,7 @@ class Stream:
                 if name in lane.left:
                     each = plan.scratch[name] // stage.groups
                     part = lane.left[name][begin * each : (begin + groups) * each]
-                    results.append(hostsched.ReadJob(lane.arrays[name], part, begin * each))
+                    results.append(staging.read(lane.arrays[name], part, begin * each))
         submissions.append(hostsched.JobGraph(jobs).submit(lane.context.queue))
         if results:
             submissions.append(hostsched.JobGraph(results).submit(from_device))

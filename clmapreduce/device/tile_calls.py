@@ -25,6 +25,7 @@ class _Flying:
 
     submissions: list[hostsched.Submission]
     arrays: Sequence[Any]
+    staging: hostsched.Staging
     then: Callable[[], None] | None
 
 
@@ -75,20 +76,21 @@ class TileCalls:
         self.make_room()
         to_device, from_device = self._context.copy_queues
         arrays = [empty(values.shape, values.dtype, self._context) for _, values in sources]
+        staging = hostsched.Staging(to_device)
         copies = [
-            hostsched.WriteJob(array.buffer, _bytes(values, name))
+            staging.write(array.buffer, _bytes(values, name))
             for array, (name, values) in zip(arrays, sources, strict=True) if values.nbytes
         ]  # fmt: skip
         with translated():
             submissions = [hostsched.JobGraph(copies).submit(to_device)] if copies else []
         results = call(arrays)
         back = [
-            hostsched.ReadJob(result.buffer, _bytes(target, "out"))
+            staging.read(result.buffer, _bytes(target, "out"))
             for result, target in zip(results, targets, strict=True) if target.nbytes
         ]  # fmt: skip
         with translated():
             submissions += [hostsched.JobGraph(back).submit(from_device)] if back else []
-        self.add(submissions, [*arrays, *results], then)
+        self.add(submissions, [*arrays, *results], staging, then)
 
     def make_room(self) -> None:
         """Waits for the oldest of two tiles on their way. Raises Cancelled after `Context.cancel`."""
@@ -98,10 +100,11 @@ class TileCalls:
             raise Cancelled("the call was cancelled between two tiles")
 
     def add(
-        self, submissions: list[hostsched.Submission], arrays: Sequence[Any], then: Callable[[], None] | None = None
-    ) -> None:
-        """Counts a tile that was submitted as on its way. arrays: what it uses until then."""
-        self._flying.append(_Flying(submissions, arrays, then))
+        self, submissions: list[hostsched.Submission], arrays: Sequence[Any], staging: hostsched.Staging,
+        then: Callable[[], None] | None = None,
+    ) -> None:  # fmt: skip
+        """Counts a tile that was submitted as on its way. arrays: what it uses until then. staging: of its copies."""
+        self._flying.append(_Flying(submissions, arrays, staging, then))
 
     def land(self) -> None:
         """Waits for all tiles on their way."""
@@ -115,6 +118,7 @@ class TileCalls:
             for submission in first.submissions:
                 submission.wait()
         self._flying.popleft()
+        first.staging.land()
         if first.then is not None:
             first.then()
 

@@ -32,11 +32,11 @@ class SharedContext(LockedContext):
     """One OpenCL context and what is kept with it.
 
     `arena` is the context's memory, `programs` what was built in it last, by source and options, `idle_queues` command
-    queues that were used before, `pinned` host memory that reads of a few bytes go through, while none does, `failed`
-    whether a command was seen to fail.
+    queues that were used before, `pinned` host memory that reads of a few bytes go through, while none does, `staged`
+    that which long copies go through, by its size, `failed` whether a command was seen to fail.
     """
 
-    __slots__ = ("arena", "failed", "idle_queues", "pinned", "programs")
+    __slots__ = ("arena", "failed", "idle_queues", "pinned", "programs", "staged")
 
     def __init__(self, device: Device, context: cl.Context) -> None:
         super().__init__(device, context)
@@ -45,6 +45,7 @@ class SharedContext(LockedContext):
         self.arena = Arena(self)
         self.idle_queues = IdleQueues()
         self.pinned: deque[np.ndarray[Any, Any]] = deque()
+        self.staged: dict[int, deque[np.ndarray[Any, Any]]] = {}
         weakref.finalize(self, self.idle_queues.release).atexit = False
 
 

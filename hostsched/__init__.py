@@ -26,7 +26,7 @@ from hostsched.jobs.job import CopyJob, FillJob, Job, KernelJob, MapJob, ReadJob
 from hostsched.jobs.pinned import read_back
 from hostsched.jobs.progress import advance, expect, following
 from hostsched.jobs.replay import Launch, Replay
-from hostsched.jobs.staging import Staging, copy_to_device, copy_to_host
+from hostsched.jobs.staging import Staging, copy_to_device, copy_to_host, gains_by_staging
 from hostsched.kernels.program import Kernel, Program
 from hostsched.memory.arena import Arena
 from hostsched.memory.buffer import Buffer
@@ -80,6 +80,7 @@ __all__ = [
     "devices",
     "expect",
     "following",
+    "gains_by_staging",
     "new_context",
     "platforms",
     "read_back",

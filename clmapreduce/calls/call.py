@@ -10,6 +10,7 @@ import numpy as np
 
 import hostsched
 from clmapreduce.calls.arguments import Argument, Arguments, Shape
+from clmapreduce.calls.long_copies import parted, read, written
 from clmapreduce.checks import refuse_masked
 from clmapreduce.device.array import DeviceArray, NumpyArray, aligned_empty, empty
 from clmapreduce.device.context import Context
@@ -207,9 +208,7 @@ class Call:
                     stream = Stream(self._context, executable, self._window, self._hosts, self.arrays)
                     stream.run(wait_for, self._before, self._after)
                 else:
-                    submission = executable.submit(self.arrays, wait_for, self._before, self._after)
-                    if waiting or self._alive:  # host memory that was lent is the caller's again on return
-                        submission.wait()
+                    self._submit(executable, wait_for, waiting)
         finally:
             for buffer in self._temporary:
                 self._arena.give(buffer)
@@ -219,6 +218,18 @@ class Call:
             r[()] if isinstance(r, np.ndarray) and not r.shape and t is None else r
             for r, t in zip(results, targets, strict=True)
         ]
+
+    def _submit(self, executable: Executable, wait_for: Sequence[Any], waiting: bool) -> None:
+        """Launches, with long copies in chunks: not behind events that the host's arrays may depend on."""
+        queue, before, after = self._context.queue, self._before, self._after
+        reads: list[hostsched.ReadJob] = []
+        if not wait_for and hostsched.gains_by_staging(queue.facts):
+            before = written(queue, before)
+            after, reads = parted(after)
+        submission = executable.submit(self.arrays, wait_for, before, after)
+        read(queue, reads)
+        if waiting or self._alive:  # host memory that was lent is the caller's again on return
+            submission.wait()
 
     def _is_partial(self, i: int) -> bool:
         return i < len(self._partly) and self._partly[i]

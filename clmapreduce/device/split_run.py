@@ -58,9 +58,10 @@ class SplitRun:
         loans: list[hostsched.Buffer] = []
         try:
             with translated():
-                first = hostsched.JobGraph(before).submit(queue, wait_for)
                 if wait_for:
-                    first.wait()
+                    hostsched.JobGraph(before).submit(queue, wait_for).wait()
+                elif before:
+                    hostsched.JobGraph(before).submit(queue)
                 for name, nbytes in plan.scratch.items():
                     if name not in self.arrays:
                         self.arrays[name] = take(queue, nbytes)
@@ -72,7 +73,8 @@ class SplitRun:
                     else:
                         jobs = [self.executable.launches[n].job(self.arrays) for n in numbers]
                         hostsched.JobGraph(jobs).submit(queue)
-                hostsched.JobGraph(after).submit(queue)
+                if after:
+                    hostsched.JobGraph(after).submit(queue)
         finally:
             for share in shares:
                 _give_back(share.context, share.loans)
@@ -96,13 +98,13 @@ class SplitRun:
         plan = self.executable.plan
         assert plan.is_shared(numbers)
         beside = {name for n in numbers for name in plan.stages[n].writes if name not in self.window.names}
-        for share in shares:
-            try:
-                self._complete(share, numbers)
-                self._launch(share, numbers)
-            except hostsched.HostSchedError as error:
-                kind = type(translation(error))
-                raise kind(f"{share.context.device!r} failed in a call on several devices: {error}") from error
+        for step in (self._complete, self._launch):  # no copy waits behind a launch
+            for share in shares:
+                try:
+                    step(share, numbers)
+                except hostsched.HostSchedError as error:
+                    kind = type(translation(error))
+                    raise kind(f"{share.context.device!r} failed in a call on several devices: {error}") from error
         for share in shares[1:]:
             for name in beside:
                 begin, end = self._left_by(share, numbers, name)

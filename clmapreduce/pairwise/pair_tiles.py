@@ -32,8 +32,10 @@ IN_MEMORY = 8
 
 BLOCKS = 64
 """Blocks of rows at most that several devices share."""
-LEAST_WORK = 6e10
-"""Pairs of a block, times the numbers of a pair: a GPU takes milliseconds for them, a call costs the host 0.2 ms."""
+LEAST_WORK = 1e11
+"""Pairs of a block, times the numbers of a pair: a GPU takes milliseconds for them, a call costs the host 0.3 ms, and a
+launch over few rows is slower by up to a third.
+"""
 ALIGNED = 256
 """What the rows of a block are a multiple of."""
 
@@ -105,7 +107,7 @@ def _height(rows: int, work: int) -> int:
     """Rows of a block that one of several devices takes: from the call's sizes alone, so that its results have the same
     bits on any number of devices. work: pairs times the numbers of a pair.
     """
-    blocks = int(max(1, min(BLOCKS, work // LEAST_WORK)))
+    blocks = 1 << (int(max(1, min(BLOCKS, work // LEAST_WORK))).bit_length() - 1)  # 2, 4 and 8 devices get equal shares
     height = -(-rows // blocks)
     return min(rows, -(-height // ALIGNED) * ALIGNED)
 

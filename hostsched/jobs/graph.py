@@ -18,6 +18,7 @@ from hostsched.driver.waiting import COMPLETE, ended, status_of
 from hostsched.errors import HostSchedError
 from hostsched.jobs.pieces import AT_ONCE, in_pieces, is_long
 from hostsched.jobs.progress import expect
+from hostsched.kernels.pace import share_among
 from hostsched.queue.queue import Queue
 from hostsched.queue.submission import NO_EVENTS, Submission
 
@@ -127,7 +128,9 @@ class JobGraph:
             raise
         submission = order.submission()
         if seconds > COUNTED:
-            queue.keep_short(submission.done, min(seconds, AT_ONCE))
+            jobs: Iterable[Any] = self.jobs if seconds <= AT_ONCE else ()  # of pieces, only the last are on their way
+            counted = [(job.pace, job.work) for job in jobs if job.seconds]
+            queue.keep_short(submission.done, min(seconds, AT_ONCE), partial(share_among, counted))
         return submission
 
 

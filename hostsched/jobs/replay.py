@@ -8,6 +8,7 @@ given the same Buffer that order says nothing, and the launches are submitted as
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from functools import partial
 from itertools import chain
 from operator import itemgetter
 from typing import Any, NamedTuple
@@ -17,6 +18,7 @@ import numpy as np
 from hostsched.jobs.graph import COUNTED, JobGraph, add_reader, settle
 from hostsched.jobs.job import KernelJob
 from hostsched.jobs.pieces import AT_ONCE
+from hostsched.kernels.pace import share_among
 from hostsched.kernels.program import Kernel
 from hostsched.memory.buffer import Buffer
 from hostsched.queue.grid import Grid
@@ -142,7 +144,7 @@ class Replay:
                 raise
         submission = Submission(queue, events, [events[at] for at in self._terminal])
         if seconds > COUNTED:
-            queue.keep_short(submission.done, seconds)
+            queue.keep_short(submission.done, seconds, partial(share_among, self._counted))
         return submission
 
     def _check(self, launch: Launch) -> None:

@@ -25,7 +25,7 @@ from hostsched.memory.buffer import Buffer
 from hostsched.queue.queue import Queue
 from hostsched.queue.submission import Submission
 
-__all__ = ["Staging", "copy_to_device", "copy_to_host"]
+__all__ = ["Staging", "copy_to_device", "copy_to_host", "gains_by_staging"]
 
 THREADS = 4
 """That copy bytes in host memory, at most: more do not help (H100 host, 32 cores)."""
@@ -83,7 +83,7 @@ class Staging:
 
     def _slot(self, nbytes: int) -> Bytes | None:
         """Pinned memory of so many bytes; None where it wins nothing, or the system has no more of it."""
-        if not nbytes or not gains(self._queue.facts):
+        if not nbytes or not gains_by_staging(self._queue.facts):
             return None
         size = max(LEAST, 1 << (nbytes - 1).bit_length())
         slot = _idle(self._queue, size)
@@ -155,7 +155,7 @@ def copy_to_host(queue: Queue, buffer: Buffer, target: Bytes, offset: int = 0) -
 def _in_chunks(queue: Queue, whole: Bytes, job: Callable[[Staging, Bytes, int], WriteJob | ReadJob]) -> None:
     """Submits the job of every chunk; two are on their way while the host copies a third."""
     flying: deque[tuple[Staging, Submission]] = deque()
-    step = CHUNK if gains(queue.facts) else max(1, whole.nbytes)
+    step = CHUNK if gains_by_staging(queue.facts) else max(1, whole.nbytes)
     for begin in range(0, whole.nbytes, step):
         if len(flying) == IN_FLIGHT:
             _land(*flying.popleft())
@@ -171,6 +171,6 @@ def _land(staging: Staging, submission: Submission) -> None:
     staging.land()
 
 
-def gains(facts: DeviceFacts) -> bool:
+def gains_by_staging(facts: DeviceFacts) -> bool:
     """Whether copies gain by pinned memory: a device with memory of its own."""
     return facts.maps_memory and not facts.host_unified

@@ -6,9 +6,11 @@ launch of a kernel is measured, the pace is a cautious figure for the kind of de
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from hostsched.device.device import DeviceFacts
 
-__all__ = ["Pace"]
+__all__ = ["Pace", "share_among"]
 
 _OPERATIONS = {"cpu": 1e9, "gpu": 1e10}
 """Operations per second and compute unit, on the slow side: exponentials and poor cache use included (two Zen 4 cores
@@ -34,3 +36,11 @@ class Pace:
         rate = seconds / operations
         self.seconds = (self.seconds + rate) / 2 if self.measured else rate
         self.measured = True
+
+
+def share_among(launches: Sequence[tuple[Pace, float]], seconds: float) -> None:
+    """Takes in that launches, each a pace and its operations, took some seconds together."""
+    estimate = sum(pace.seconds * operations for pace, operations in launches)
+    for pace, operations in launches:
+        if estimate > 0:
+            pace.note(operations, pace.seconds * operations * seconds / estimate)

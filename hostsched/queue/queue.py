@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections import deque
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Sequence
 from typing import Any
 
 import numpy as np
@@ -15,14 +14,12 @@ from hostsched.driver.failures import failure, failure_of
 from hostsched.driver.waiting import COMPLETE, ended, poll
 from hostsched.errors import WrongArgument
 from hostsched.memory.arena import Arena
+from hostsched.queue.backlog import Backlog
 from hostsched.queue.commands import Commands
 from hostsched.queue.ending import watch
 from hostsched.queue.submission import events_of
 
-__all__ = ["LONGEST_BACKLOG", "Queue"]
-
-LONGEST_BACKLOG = 0.12
-"""Seconds of work, as far as it was counted, that calls which do not wait leave to the device."""
+__all__ = ["Queue"]
 
 
 class Queue(Commands):
@@ -42,8 +39,7 @@ class Queue(Commands):
         self._waits_alone = self.facts.traits.one_waiter
         self.arena: Arena = self.space.arena
         self.cancellations = 0
-        self._backlog: deque[tuple[cl.Event, float]] = deque()
-        self._backlog_seconds = 0.0
+        self.backlog = Backlog(self.lock)
         watch(self)
 
     def wait(self, event: cl.Event) -> None:
@@ -120,21 +116,11 @@ class Queue(Commands):
         """Drops what the long calls on this queue have not launched yet; they raise Cancelled."""
         self.cancellations += 1
 
-    def keep_short(self, event: cl.Event, seconds: float) -> None:
-        """Notes that `event` ends after about `seconds` of work, and waits while too much work is on its way: an
-        interrupted caller waits for all of it. Ctrl-C gets through.
+    def keep_short(self, event: cl.Event, seconds: float, learn: Callable[[float], None]) -> None:
+        """Notes that `event` ends after about `seconds` of work, and waits while too much work is on its way. Ctrl-C
+        gets through. learn: is told how long that work took, where it is seen.
         """
-        with self.lock:
-            self._backlog.append((event, seconds))
-            self._backlog_seconds += seconds
-        while self._backlog_seconds > LONGEST_BACKLOG:
-            with self.lock:
-                if len(self._backlog) < 2:
-                    return
-                oldest, seconds = self._backlog.popleft()
-                self._backlog_seconds -= seconds
-            if not ended(oldest):
-                self.settle(oldest)
+        self.backlog.add(event, seconds, learn, self.settle)
 
     def _is_near(self, event: cl.Event) -> bool:
         """Whether commands here can wait for `event`; if not, it has ended on return."""

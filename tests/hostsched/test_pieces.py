@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable
 
 import numpy as np
@@ -9,7 +10,8 @@ import pytest
 
 from hostsched import Buffer, Cancelled, JobGraph, KernelJob, Launch, Queue, ReadJob, Replay, build, following
 from hostsched.jobs.pieces import AT_ONCE, GROWTH, PIECE, in_pieces
-from hostsched.kernels.pace import Pace
+from hostsched.kernels.pace import Pace, share_among
+from hostsched.queue.backlog import Backlog
 
 GROUPS, SIZE = 100_003, 4
 ENORMOUS = 1e15
@@ -95,7 +97,7 @@ def test_short_launches_are_one_command(queue: Queue) -> None:
     counter, _ = zero_buffer(queue)
     submission = JobGraph([counting(queue, counter, work=10.0)]).submit(queue)
     submission.wait()
-    assert queue._backlog_seconds == 0 and len(submission.events) == 1
+    assert queue.backlog.seconds == 0 and len(submission.events) == 1
 
 
 class _Clockwork:
@@ -155,13 +157,40 @@ def test_calls_that_do_not_wait_leave_a_bounded_backlog(
     queue: Queue, axpb: Callable[[Queue], Callable[..., KernelJob]]
 ) -> None:
     """Work on its way is counted in the pace's seconds, so that an interrupted caller waits for little."""
-    from hostsched.queue.queue import LONGEST_BACKLOG
+    from hostsched.queue.backlog import LONGEST
 
     counter, out = zero_buffer(queue)
     job = counting(queue, counter)
     part = KernelJob(job.kernel, GROUPS, SIZE, (counter,), (counter,), (counter,), 0.05 / job.kernel.pace.seconds)
     for _ in range(40):
         JobGraph([part]).submit(queue)
-        assert queue._backlog_seconds <= LONGEST_BACKLOG + 0.05
+        assert queue.backlog.seconds <= LONGEST + 0.05
     JobGraph([ReadJob(counter, out.view(np.uint8))]).submit(queue).wait()
     assert (out == 40).all()
+
+
+def test_kernels_learn_their_pace_from_what_was_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of two entries waited for in a row, the second ran alone between their ends."""
+    clock, took = [1.0], []
+    monkeypatch.setattr("hostsched.queue.backlog.time.perf_counter", lambda: clock[0])
+    monkeypatch.setattr("hostsched.queue.backlog.ended", lambda event: event == "ended")
+
+    def settle(event: str) -> None:
+        clock[0] += 0.25
+
+    backlog = Backlog(contextlib.nullcontext())
+    for event in ("runs", "runs", "runs", "ended", "runs", "runs", "runs"):
+        backlog.add(event, 0.1, took.append, settle)
+    assert took == [0.25, 0.25, 0.25], "of the second, the third and the last but one"
+    assert backlog.seconds == pytest.approx(0.1)
+
+
+def test_a_measured_time_is_shared_among_launches() -> None:
+    class Facts:
+        kind, compute_units = "gpu", 100
+
+    first, second = Pace(Facts()), Pace(Facts())  # type: ignore[arg-type]
+    share_among([(first, 3e9), (second, 1e9)], 0.004)
+    assert first.measured and second.measured
+    np.testing.assert_allclose([first.seconds * 3e9, second.seconds * 1e9], [0.003, 0.001])
+    share_among([], 1.0)

@@ -129,7 +129,7 @@ class Call:
     @property
     def devices(self) -> int:
         """How many devices its arrays lie on, if on several."""
-        return max((len(split.pieces) for split in self._splits.values()), default=0)
+        return max((len({id(piece.context) for piece in split.pieces}) for split in self._splits.values()), default=0)
 
     @property
     def on_device(self) -> bool:

@@ -102,9 +102,13 @@ def _split_window(arguments: Arguments, outputs: Sequence[Output], options: Opti
         and all(access in alone for access in others) and arguments.batch is None and options.tiles is None
         and all(shape == arguments.shape and (t is None or is_split(t)) for shape, t in passing.values())
     )  # fmt: skip
-    if not fits:
+    length = window_of_rows(arguments.shape)
+    split = [g.value for g in vectors.values() if is_split(g.value)] + [t for _, t in passing.values() if is_split(t)]
+    cuts = {tuple(piece.first for piece in array.pieces) for array in split}
+    row = product(arguments.shape[1:])
+    if not fits or len(cuts) != 1 or any(first * row % length for first in cuts.pop()):
         return None
-    return Window(window_of_rows(arguments.shape), arguments.length, (*vectors, *passing), shared=True)
+    return Window(length, arguments.length, (*vectors, *passing), shared=True)
 
 
 def _length(each: Sequence[int], room: int, of_rows: bool, rounded: Callable[[int], int]) -> int:

@@ -47,6 +47,11 @@ class DeviceArray(ArrayMethods):
         return self.memory
 
     @property
+    def is_plain(self) -> bool:
+        """Whether it is all that lies in its memory, from the first byte on."""
+        return True
+
+    @property
     def begin(self) -> int:
         """The byte of its memory with which it begins."""
         return self.first * self.dtype.itemsize
@@ -218,6 +223,10 @@ class Part(DeviceArray):
         self._apart: tuple[Any, DeviceArray] | None = None
 
     @property
+    def is_plain(self) -> bool:
+        return False
+
+    @property
     def buffer(self) -> hostsched.Buffer:
         """As of any array; where it begins further on, of a copy. That is made again once the memory was written."""
         if not self.first:
@@ -228,6 +237,11 @@ class Part(DeviceArray):
 
     def __del__(self) -> None:
         """The memory goes back with the base."""
+
+
+def is_plain(x: Any) -> bool:
+    """Whether `x` is a DeviceArray, and all that lies in its memory, from the first byte on."""
+    return isinstance(x, DeviceArray) and x.is_plain
 
 
 def upload(values: NumpyArray, context: Context) -> DeviceArray:

@@ -21,6 +21,10 @@ class Lent(DeviceArray):
         super().__init__(context, base.memory, base.shape, base.dtype)
         self.first, self._base = base.first, base
 
+    @property
+    def is_plain(self) -> bool:
+        return not self.first
+
     def __del__(self) -> None:
         """The memory goes back with the base."""
 

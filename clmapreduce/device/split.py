@@ -1,7 +1,8 @@
 """Arrays whose rows lie on several devices.
 
-The rows of a long array of a context of several devices of one kind lie on them in order, a stretch on each. Calls that
-go over a line compute every stretch where it lies. Any other call moves the array to the first device, where it stays.
+The rows of a long array of a context of several devices of one kind lie on them in order, in pieces that are the same
+for any number of devices: so are the bits of what is computed piece by piece. Calls that go over a line compute every
+piece where it lies. Any other call moves the array to the first device, where it stays.
 """
 
 from __future__ import annotations
@@ -21,10 +22,9 @@ from clmapreduce.dtypes import DType
 
 LEAST_BYTES = 64 << 20
 """Shorter arrays stay on the first device."""
+PIECES = 8
 UNITS = 64
-"""An array is cut at multiples of a unit of rows, of which it has at least so many and less than twice as many, so
-that what a group computes does not depend on the number of devices.
-"""
+"""An array is cut at multiples of a unit of rows, of which it has at least so many and less than twice as many."""
 
 
 @dataclass(frozen=True)
@@ -38,7 +38,7 @@ class Piece:
 
 
 class SplitArray(DeviceArray):
-    """A DeviceArray in pieces, one a device, until a call needs it as a whole."""
+    """A DeviceArray in pieces on several devices, until a call needs it as a whole."""
 
     __slots__ = ("_pieces", "_whole")
 
@@ -51,6 +51,10 @@ class SplitArray(DeviceArray):
         """Pieces, and the whole, give their memory back themselves."""
 
     @property
+    def is_plain(self) -> bool:
+        return not self._pieces
+
+    @property
     def pieces(self) -> tuple[Piece, ...]:
         """Where its rows lie; none once it lies on the first device."""
         return self._pieces
@@ -58,8 +62,12 @@ class SplitArray(DeviceArray):
     @property
     def memory(self) -> hostsched.Buffer:  # type: ignore[override]
         """All of it on the first device, where it stays from then on."""
+        return self.moved().memory
+
+    def moved(self) -> DeviceArray:
+        """All of it on the first device, where it stays from then on."""
         if self._whole is None:
-            LOG.info("an array of %d bytes moves from %d devices to the first", self.nbytes, len(self._pieces))
+            LOG.info("an array of %d bytes moves from several devices to the first", self.nbytes)
             whole = empty(self.shape, self.dtype, self.context)
             row = self.nbytes // self.shape[0]
             for piece in self._pieces:
@@ -71,7 +79,7 @@ class SplitArray(DeviceArray):
                 with translated():
                     hostsched.JobGraph([job]).submit(self.context.queue).wait()
             self._whole, self._pieces = whole, ()
-        return self._whole.memory
+        return self._whole
 
     @property
     def event(self) -> Any:
@@ -92,7 +100,9 @@ class SplitArray(DeviceArray):
         return out
 
     def __repr__(self) -> str:
-        return super().__repr__().removesuffix(")") + (f", split over {len(self._pieces)})" if self._pieces else ")")
+        devices = {id(piece.context): piece.context for piece in self._pieces}
+        text = super().__repr__()
+        return text.removesuffix(")") + f", split over {len(devices)} devices)" if self._pieces else text
 
 
 def is_split(x: Any) -> bool:
@@ -128,13 +138,19 @@ def split(values: NumpyArray, context: Context) -> SplitArray:
 
 def empty_split(shape: tuple[int, ...], dtype: DType, context: Context) -> SplitArray:
     """An array with undefined contents on the devices of a context."""
-    homes = (context, *context.members[1:])
-    cuts = _cuts(shape[0], len(homes))
+    cuts = cuts_of(shape[0])
     pieces = [
         Piece(home, first, end, empty((end - first, *shape[1:]), dtype, home))
-        for home, first, end in zip(homes, cuts, cuts[1:], strict=False) if first < end
-    ]  # fmt: skip
+        for home, first, end in zip(homes_of(context), cuts, cuts[1:], strict=False)
+    ]
     return SplitArray(context, pieces, shape, dtype)
+
+
+def homes_of(context: Context) -> list[Context]:
+    """Where the pieces of arrays lie; those of the first device on the context itself."""
+    count = len(context.members)
+    numbers = [number * count // PIECES for number in range(PIECES)]
+    return [context.members[number] if number else context for number in numbers]
 
 
 def _unit(rows: int) -> int:
@@ -142,8 +158,8 @@ def _unit(rows: int) -> int:
     return 1 << max(0, (rows // UNITS).bit_length() - 1)
 
 
-def _cuts(rows: int, count: int) -> list[int]:
-    """Where so many pieces begin, and the last one ends."""
+def cuts_of(rows: int) -> list[int]:
+    """Where the pieces of an array begin, and the last one ends."""
     unit = _unit(rows)
     units = -(-rows // unit)
-    return [min(rows, units * k // count * unit) for k in range(count)] + [rows]
+    return [min(rows, units * number // PIECES * unit) for number in range(PIECES)] + [rows]

@@ -1,4 +1,4 @@
-"""Calls over lines whose arrays lie on several devices: every device computes its stretch of the line.
+"""Calls over lines whose arrays lie on several devices: every device computes its pieces of the line.
 
 Nothing is copied but what groups leave (accumulators) and single values, by way of the host. The first device does what
 needs the whole line.
@@ -6,7 +6,7 @@ needs the whole line.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -22,7 +22,7 @@ from clmapreduce.plan import ROWS
 
 @dataclass
 class _Share:
-    """A device's stretch of the line. begin, end: its elements. arrays: of the call, windows as (buffer, begin)."""
+    """A piece of the line. begin, end: its elements. arrays: of the call, windows as (buffer, begin)."""
 
     context: Context
     executable: Executable
@@ -86,7 +86,8 @@ class SplitRun:
         shares = []
         for number, piece in enumerate(some.pieces):
             begin, end = piece.first * row, piece.end * row
-            executable = self.executable if number == 0 else piece.context.copy_of(self.executable)
+            here = piece.context is self.context
+            executable = self.executable if here else piece.context.copy_of(self.executable)
             arrays: dict[str, Any] = {
                 name: (array.pieces[number].array.memory, begin) for name, array in self.splits.items()
             }
@@ -97,42 +98,43 @@ class SplitRun:
         """Some stages on all devices; then what their groups left goes to the first one."""
         plan = self.executable.plan
         assert plan.is_shared(numbers)
-        beside = {name for n in numbers for name in plan.stages[n].writes if name not in self.window.names}
+        others: dict[Context, dict[str, Any]] = {}
         for step in (self._complete, self._launch):  # no copy waits behind a launch
             for share in shares:
                 try:
-                    step(share, numbers)
+                    step(share, numbers, others.setdefault(share.context, {}))
                 except hostsched.HostSchedError as error:
                     kind = type(translation(error))
                     raise kind(f"{share.context.device!r} failed in a call on several devices: {error}") from error
-        for share in shares[1:]:
-            for name in beside:
+        beside = {name for n in numbers for name in plan.stages[n].writes if name not in self.window.names}
+        for share in shares:
+            for name in beside if share.context is not self.context else ():
                 begin, end = self._left_by(share, numbers, name)
                 values = np.empty(end - begin, np.uint8)
-                hostsched.read_back(share.context.queue, share.arrays[name], values, begin)
+                hostsched.read_back(share.context.queue, others[share.context][name], values, begin)
                 hostsched.JobGraph([hostsched.WriteJob(self.arrays[name], values, begin)]).submit(self.context.queue)
 
     def _left_by(self, share: _Share, numbers: Sequence[int], name: str) -> tuple[int, int]:
-        """The bytes of an array that the groups of one device write."""
+        """The bytes of an array that the groups of one piece write."""
         stage = next(self.executable.plan.stages[n] for n in numbers if name in self.executable.plan.stages[n].writes)
         each = self.executable.plan.scratch[name] // stage.groups
         return share.begin // stage.share * each, -(-share.end // stage.share) * each
 
-    def _complete(self, share: _Share, numbers: Sequence[int]) -> None:
-        """Gives a device the arrays that some stages need beside its pieces: arrays between launches, single values,
-        what all groups left. Those of an earlier pass are copied again where the first device has written them since.
+    def _complete(self, share: _Share, numbers: Sequence[int], others: dict[str, Any]) -> None:
+        """Takes memory for what some stages leave to later ones, and gives the device what they need beside pieces of
+        the line: single values, what all groups left. others: these arrays on the device, once a pass.
         """
         plan, stored = self.executable.plan, self.executable.plan.stored
         for n in numbers:
             stage = plan.stages[n]
-            others = (a for a in stage.arguments if isinstance(a, str))
-            for name in dict.fromkeys((*stage.reads, *stage.writes, *others)):
+            arguments = (a for a in stage.arguments if isinstance(a, str))
+            for name in dict.fromkeys((*stage.reads, *stage.writes, *arguments)):
                 if name in self.window.names and name not in share.arrays:
                     share.arrays[name] = (share.take((share.end - share.begin) * stored[name]), share.begin)
-                elif name not in self.window.names and name in self.arrays:
+                elif name not in self.window.names and name in self.arrays and name not in others:
                     is_first = share.context is self.context
                     value = self.arrays[name]
-                    share.arrays[name] = value if is_first else self._copied(share, value, name in stage.reads)
+                    others[name] = value if is_first else self._copied(share, value, name in stage.reads)
 
     def _copied(self, share: _Share, value: Any, is_read: bool) -> Any:
         """A value of the first device on another one. is_read: its bytes are needed."""
@@ -147,14 +149,14 @@ class SplitRun:
             hostsched.JobGraph([hostsched.WriteJob(copy, values)]).submit(share.context.queue)
         return copy
 
-    def _launch(self, share: _Share, numbers: Iterable[int]) -> None:
-        """Submits some stages on one device, for its stretch."""
+    def _launch(self, share: _Share, numbers: Iterable[int], others: Mapping[str, Any]) -> None:
+        """Submits some stages for one piece."""
         plan, jobs = self.executable.plan, []
         for n in numbers:
             stage, launch = plan.stages[n], share.executable.launches[n]
-            share.arrays[ROWS] = launch.number(share.end - share.begin)
+            arrays = {**others, **share.arrays, ROWS: launch.number(share.end - share.begin)}
             first, last = share.begin // stage.share, -(-share.end // stage.share)
-            jobs.append(launch.part(share.arrays, first, last - first))
+            jobs.append(launch.part(arrays, first, last - first))
         hostsched.JobGraph(jobs).submit(share.context.queue)
 
 

@@ -9,7 +9,7 @@ from clmapreduce.calls.options import Options
 from clmapreduce.calls.prepared import Prepared
 from clmapreduce.calls.ready import ReadyCall, is_repeatable
 from clmapreduce.calls.request import CallRequest, hashable, number_key
-from clmapreduce.device.array import DeviceArray
+from clmapreduce.device.array import DeviceArray, is_plain
 from clmapreduce.device.cache import Cache
 from clmapreduce.device.context import Context
 from clmapreduce.formula.formula import Access
@@ -50,7 +50,7 @@ class PlanCalls:
     def _request(self, operation: Sequence[Any], arrays: Mapping[int, Any], options: Options) -> CallRequest | None:
         """What the call depends on; None where it cannot be repeated."""
         touched = [*arrays.values(), *([] if options.out is None else [options.out])]
-        if not all(type(array) is DeviceArray and array.context is self._context for array in touched):
+        if not all(is_plain(array) and array.context is self._context for array in touched):
             return None
         if any(isinstance(a, DeviceArray) for a in operation):  # a number that is read in every call
             return None

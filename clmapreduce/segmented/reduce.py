@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from typing import Any
 
 import numpy as np
@@ -32,9 +32,11 @@ from clmapreduce.segmented.call import (
     layout_of,
     prepare_segments,
 )
+from clmapreduce.segmented.check import settled
 from clmapreduce.segmented.geometry import Geometry, geometry
 from clmapreduce.segmented.inputs import Columns, columns, gathered
 from clmapreduce.segmented.plan_calls import PlanCalls
+from clmapreduce.segmented.shares.segments import segment_shares
 from clmapreduce.segmented.single_call import reduce_once
 
 Mapped = Callable[..., Any] | str | Map | None
@@ -166,25 +168,32 @@ class SegmentPlan:
 
     def _set(self, shape: Geometry) -> None:
         self.context = shape.context
-        self._geometry = shape.on_device()
+        settled(shape.check)
+        self._shares = segment_shares(shape, SegmentPlan)
+        self._shape = shape
         self._calls = PlanCalls(self.context, self)
 
     def __reduce__(self) -> Any:
         """Unpickled, it lives on the context of the thread."""
-        return _unpickled, (self._geometry,)
+        return _unpickled, (self._shape,)
+
+    @cached_property
+    def _geometry(self) -> Geometry:
+        """The segments on the device; of shares, on the first one, where a call needs it."""
+        return self._shape.on_device()
 
     @property
     def segments(self) -> int:
         """How many segments there are."""
-        return self._geometry.segments
+        return self._shape.segments
 
     @property
     def count(self) -> int:
         """The length of the values."""
-        return self._geometry.count
+        return self._shape.count
 
     def __repr__(self) -> str:
-        shape = self._geometry
+        shape = self._shape
         through = f", {shape.length} elements through sources" if shape.places is not None else ""
         nbytes = shape.offsets.nbytes + (shape.places.nbytes if shape.places is not None else 0)
         return (
@@ -203,10 +212,30 @@ class SegmentPlan:
         """
         options = Options(mode, None, wait_for, out)
         arrays = values if isinstance(values, tuple) else (values,)
+        if self._shares is not None and self._is_shared(values, op, init, empty, map, accumulate, mode):
+            keywords = {"op": op, "init": init, "empty": empty, "map": map, "accumulate": accumulate, "mode": mode}
+            return self._shares.reduce(arrays, isinstance(values, tuple), segmented_reduce, keywords, options)
         return self._calls.run(
             (op, init, empty, map, accumulate), dict(enumerate(arrays, 1)), options,
             lambda: self._prepare(values, op, init, empty, map, accumulate, options),
         )  # fmt: skip
+
+    def _is_shared(
+        self, values: Any, op: Any, init: Any, empty: Any, mapped: Mapped, accumulate: Accumulate, mode: str
+    ) -> bool:  # fmt: skip
+        """Whether every device reduces the values that lie on it. Raises what the call would."""
+        assert self._shares is not None
+        arrays, front = front_of(values, mapped)
+        inputs = gathered(arrays, self.context, ["values"] * len(arrays))
+        if inputs.context is not self.context or not self._shares.takes(inputs.arrays):
+            return False
+        data = columns(inputs.arrays)
+        if data.length != self.count:
+            return False
+        call = segment_call(op, front, accumulate, init, empty)
+        layout = layout_of(call, operands_of(self._shape, data, True).elements, INT32, True, self.context)
+        check_numbers(layout, call)
+        return not layout.formula.uses_index
 
     def explain(
         self, values: Any, op: str | ReductionOp = "sum", *, init: Any = None, empty: Any = None, map: Mapped = None,

@@ -8,7 +8,7 @@ from typing import Any
 from clmapreduce.calls.options import Options
 from clmapreduce.calls.ready import ReadyCall, is_repeatable
 from clmapreduce.calls.request import CallRequest, hashable
-from clmapreduce.device.array import DeviceArray
+from clmapreduce.device.array import DeviceArray, is_plain
 from clmapreduce.device.cache import Cache
 from clmapreduce.device.context import Context
 from clmapreduce.schemes.segments.chunks import GATE
@@ -58,7 +58,7 @@ def reduce_once(reduction: SegmentCall, operands: SegmentOperands, options: Opti
     context, offsets = operands.context, operands.offsets
     arrays = [offsets, *(element.array for element in operands.elements)]
     request = None
-    if operands.on_device and operands.segments and all(type(array) is DeviceArray for array in arrays):
+    if operands.on_device and operands.segments and all(map(is_plain, arrays)):
         kinds = tuple((e.array.dtype, e.array.shape, e.through, e.trailing, e.is_value) for e in operands.elements)
         sizes = (offsets.dtype, offsets.shape, operands.length, operands.trailing, operands.segments)
         request = hashable(CallRequest((*reduction.key, options.mode, operands.near), (sizes, *kinds)))
@@ -76,7 +76,7 @@ def reduce_once(reduction: SegmentCall, operands: SegmentOperands, options: Opti
 
 
 def _takes(call: ReadyCall, out: Any, arrays: Sequence[DeviceArray], context: Context) -> bool:
-    return out is None or (type(out) is DeviceArray and out.context is context and call.takes(out, arrays))
+    return out is None or (is_plain(out) and out.context is context and call.takes(out, arrays))
 
 
 def _run(prepared: Reduction | RepeatedCall, check: Check | None) -> Any:

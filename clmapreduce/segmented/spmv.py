@@ -11,6 +11,7 @@ from clmapreduce.calls.options import Options
 from clmapreduce.calls.prepared import Prepared
 from clmapreduce.calls.progress import followed
 from clmapreduce.calls.tracing import identity
+from clmapreduce.device.array import DeviceArray
 from clmapreduce.device.context import Context
 from clmapreduce.device.runtime import source_of
 from clmapreduce.errors import DeviceError, FormulaError, ModeError, ShapeError
@@ -20,10 +21,12 @@ from clmapreduce.host_room import needs_host_room
 from clmapreduce.no_arithmetic import without_arithmetic
 from clmapreduce.reductions.base import Accumulate, ReductionOp
 from clmapreduce.segmented.call import Element, SegmentCall, SegmentOperands, prepare_segments
+from clmapreduce.segmented.check import settled
 from clmapreduce.segmented.inputs import gathered
 from clmapreduce.segmented.matrix import Matrix, check_needed, matrix_arrays, matrix_of
 from clmapreduce.segmented.plan_calls import PlanCalls
 from clmapreduce.segmented.reduce import segment_call
+from clmapreduce.segmented.shares.rows import matrix_shares
 from clmapreduce.segmented.single_call import reduce_once
 
 
@@ -159,7 +162,9 @@ class SpmvPlan:
 
     def _set(self, matrix: Matrix) -> None:
         self.context = matrix.rows.context
-        self._matrix = matrix.on_device()
+        settled(matrix.rows.check)
+        self._shares = matrix_shares(matrix, SpmvPlan)
+        self._matrix = matrix.on_device() if self._shares is None else matrix
         self._calls = PlanCalls(self.context, self)
 
     def __reduce__(self) -> Any:
@@ -188,6 +193,9 @@ class SpmvPlan:
     ) -> Any:  # fmt: skip
         """y, bit for bit what `cm.spmv` gives; nothing is checked but x. A DeviceArray gives a DeviceArray."""
         options = Options(mode, self.context, wait_for, out)
+        if self._shares is not None:
+            own = {"multiply": multiply, "add": add, "init": init, "empty": empty, "accumulate": accumulate}
+            return self._shares.apply(self._vector(x), {**own, "mode": mode}, options)
 
         def prepare() -> Prepared | list[Any]:
             return self._prepare(x, segment_call(add, self._front(multiply), accumulate, init, empty), options)
@@ -220,6 +228,12 @@ class SpmvPlan:
         return _front(multiply, self._matrix.data is None)
 
     def _prepare(self, x: Any, call: SegmentCall, options: Options) -> Prepared | list[Any]:
+        vector = self._vector(x)
+        operands = _operands(self._matrix, vector, isinstance(vector, DeviceArray))
+        return prepare_segments(call, operands, options)
+
+    def _vector(self, x: Any) -> Any:
+        """x, checked."""
         inputs = gathered([x], self.context, ("x",))
         if inputs.context is not self.context:
             raise DeviceError(f"x lives on {inputs.context!r}, the plan on {self.context!r}")
@@ -227,7 +241,7 @@ class SpmvPlan:
         _check_vector(vector, matrix.width)
         if matrix.needed is not None:
             check_needed(matrix.columns, matrix.needed, vector.shape[0])
-        return prepare_segments(call, _operands(matrix, vector, inputs.on_device), options)
+        return vector
 
 
 def _unpickled(matrix: Matrix) -> SpmvPlan:

@@ -30,16 +30,21 @@ import clmapreduce as cm
 
 @dataclass(frozen=True)
 class Row:
-    """A call on arrays that `make` gives in host memory. resident: they are brought to the context before."""
+    """A call on arrays that `make` gives in host memory. bring: gives what a call takes, before time is taken."""
 
     name: str
     make: Callable[[], tuple[Any, ...]]
     call: Callable[..., Any]
-    resident: bool = False
+    bring: Callable[..., tuple[Any, ...]] = lambda *host: host
 
     def arrays(self, host: tuple[Any, ...], context: cm.Context) -> tuple[Any, ...]:
         """The arrays as calls on a context take them."""
-        return tuple(cm.array(x, context) for x in host) if self.resident else host
+        with context:
+            return self.bring(*host)
+
+
+def on_devices(*host: np.ndarray) -> tuple[Any, ...]:
+    return tuple(map(cm.array, host))
 
 
 def points(rng: np.random.Generator, count: int, dim: int) -> np.ndarray:
@@ -101,16 +106,23 @@ def rows(scale: float, rng: np.random.Generator) -> list[Row]:
         Row(f"sum, {long:,}", line(long), cm.Reduce("sum")),
         Row(f"exp and sum, {long:,}", line(long), pipeline),
         Row(f"scan, {long:,}", line(long), cm.Scan("sum")),
+    ]
+    plans = [
         Row(f"segments of 64, {long:,}", lambda: segments(long), cm.segmented_reduce),
+        Row(f"segments of 64, {long:,}, resident", lambda: segments(long), lambda v, plan: plan.reduce(v),
+            lambda v, offsets: (cm.array(v), cm.SegmentPlan(offsets, len(v)))),
         Row(f"sparse matrix, {sparse_rows:,} rows of 8", lambda: matrix(sparse_rows),
             lambda p, c, d, x: cm.spmv((p, c, d), x)),
+        Row(f"sparse matrix, {sparse_rows:,} rows of 8, resident", lambda: matrix(sparse_rows),
+            lambda plan, x: plan.apply(x), lambda p, c, d, x: (cm.SpmvPlan((p, c, d)), cm.array(x))),
     ]  # fmt: skip
     long_lines = [
         Row(f"sum, {longer:,}", line(longer), cm.Reduce("sum")),
         Row(f"scan, {longer:,}", line(longer), cm.Scan("sum")),
     ]
-    both = [each for row in (*pairs, *lines) for each in (row, Row(f"{row.name}, resident", row.make, row.call, True))]
-    return both + long_lines
+    resident = [Row(f"{row.name}, resident", row.make, row.call, on_devices) for row in (*pairs, *lines)]
+    both = [each for two in zip((*pairs, *lines), resident, strict=True) for each in two]
+    return both + plans + long_lines
 
 
 def measured(call: Callable[[], Any], context: cm.Context) -> tuple[float, Any]:

@@ -67,9 +67,10 @@ class SplitRun:
                         self.arrays[name] = take(queue, nbytes)
                         loans.append(self.arrays[name])
                 shares += self._shares()
+                homes = {share.context: [s for s in shares if s.context is share.context] for share in shares}
                 for numbers in plan.passes:
                     if plan.stages[numbers[0]].share:
-                        self._pass(shares, numbers)
+                        self._pass(homes, numbers)
                     else:
                         jobs = [self.executable.launches[n].job(self.arrays) for n in numbers]
                         hostsched.JobGraph(jobs).submit(queue)
@@ -94,47 +95,44 @@ class SplitRun:
             shares.append(_Share(piece.context, executable, begin, end, arrays))
         return shares
 
-    def _pass(self, shares: Sequence[_Share], numbers: Sequence[int]) -> None:
+    def _pass(self, homes: Mapping[Context, Sequence[_Share]], numbers: Sequence[int]) -> None:
         """Some stages on all devices; then what their groups left goes to the first one."""
         plan = self.executable.plan
         assert plan.is_shared(numbers)
-        others: dict[Context, dict[str, Any]] = {}
+        others: dict[Context, dict[str, Any]] = {home: {} for home in homes}
         for step in (self._complete, self._launch):  # no copy waits behind a launch
-            for share in shares:
+            for home, shares in homes.items():
                 try:
-                    step(share, numbers, others.setdefault(share.context, {}))
+                    step(shares, numbers, others[home])
                 except hostsched.HostSchedError as error:
                     kind = type(translation(error))
-                    raise kind(f"{share.context.device!r} failed in a call on several devices: {error}") from error
-        beside = {name for n in numbers for name in plan.stages[n].writes if name not in self.window.names}
-        for share in shares:
-            for name in beside if share.context is not self.context else ():
-                begin, end = self._left_by(share, numbers, name)
+                    raise kind(f"{home.device!r} failed in a call on several devices: {error}") from error
+        beside = {name: n for n in numbers for name in plan.stages[n].writes if name not in self.window.names}
+        for home, shares in homes.items():
+            for name, n in beside.items() if home is not self.context else ():
+                each, share = plan.scratch[name] // plan.stages[n].groups, plan.stages[n].share
+                begin, end = shares[0].begin // share * each, -(-shares[-1].end // share) * each
                 values = np.empty(end - begin, np.uint8)
-                hostsched.read_back(share.context.queue, others[share.context][name], values, begin)
+                hostsched.read_back(home.queue, others[home][name], values, begin)
                 hostsched.JobGraph([hostsched.WriteJob(self.arrays[name], values, begin)]).submit(self.context.queue)
 
-    def _left_by(self, share: _Share, numbers: Sequence[int], name: str) -> tuple[int, int]:
-        """The bytes of an array that the groups of one piece write."""
-        stage = next(self.executable.plan.stages[n] for n in numbers if name in self.executable.plan.stages[n].writes)
-        each = self.executable.plan.scratch[name] // stage.groups
-        return share.begin // stage.share * each, -(-share.end // stage.share) * each
-
-    def _complete(self, share: _Share, numbers: Sequence[int], others: dict[str, Any]) -> None:
-        """Takes memory for what some stages leave to later ones, and gives the device what they need beside pieces of
-        the line: single values, what all groups left. others: these arrays on the device, once a pass.
+    def _complete(self, shares: Sequence[_Share], numbers: Sequence[int], others: dict[str, Any]) -> None:
+        """Takes memory for what some stages leave to later ones, and gives a device what they need beside its pieces of
+        the line: single values, what all groups left. others: these arrays on the device.
         """
         plan, stored = self.executable.plan, self.executable.plan.stored
         for n in numbers:
             stage = plan.stages[n]
             arguments = (a for a in stage.arguments if isinstance(a, str))
             for name in dict.fromkeys((*stage.reads, *stage.writes, *arguments)):
-                if name in self.window.names and name not in share.arrays:
-                    share.arrays[name] = (share.take((share.end - share.begin) * stored[name]), share.begin)
+                if name in stored:
+                    for share in shares:
+                        if name not in share.arrays:
+                            share.arrays[name] = (share.take((share.end - share.begin) * stored[name]), share.begin)
                 elif name not in self.window.names and name in self.arrays and name not in others:
-                    is_first = share.context is self.context
+                    is_first = shares[0].context is self.context
                     value = self.arrays[name]
-                    others[name] = value if is_first else self._copied(share, value, name in stage.reads)
+                    others[name] = value if is_first else self._copied(shares[0], value, name in stage.reads)
 
     def _copied(self, share: _Share, value: Any, is_read: bool) -> Any:
         """A value of the first device on another one. is_read: its bytes are needed."""
@@ -149,15 +147,16 @@ class SplitRun:
             hostsched.JobGraph([hostsched.WriteJob(copy, values)]).submit(share.context.queue)
         return copy
 
-    def _launch(self, share: _Share, numbers: Iterable[int], others: Mapping[str, Any]) -> None:
-        """Submits some stages for one piece."""
+    def _launch(self, shares: Sequence[_Share], numbers: Iterable[int], others: Mapping[str, Any]) -> None:
+        """Submits some stages on one device, for all its pieces."""
         plan, jobs = self.executable.plan, []
-        for n in numbers:
-            stage, launch = plan.stages[n], share.executable.launches[n]
-            arrays = {**others, **share.arrays, ROWS: launch.number(share.end - share.begin)}
-            first, last = share.begin // stage.share, -(-share.end // stage.share)
-            jobs.append(launch.part(arrays, first, last - first))
-        hostsched.JobGraph(jobs).submit(share.context.queue)
+        for share in shares:
+            for n in numbers:
+                stage, launch = plan.stages[n], share.executable.launches[n]
+                arrays = {**others, **share.arrays, ROWS: launch.number(share.end - share.begin)}
+                first, last = share.begin // stage.share, -(-share.end // stage.share)
+                jobs.append(launch.part(arrays, first, last - first))
+        hostsched.JobGraph(jobs).submit(shares[0].context.queue)
 
 
 def _give_back(context: Context, buffers: Sequence[hostsched.Buffer]) -> None:

@@ -80,7 +80,7 @@ def in_pieces(
             queue.flush()
         flying.append((event, count, time.perf_counter()))
         first += count
-        while flying and (len(flying) > 1 or (not pace.measured and first < groups)):
+        while flying and (len(flying) > 1 or not pace.measured):
             event, done, begun = flying.popleft()
             queue.wait(event)
             now = time.perf_counter()

@@ -17,6 +17,9 @@ __all__ = ["Backlog"]
 LONGEST = 0.12
 """Seconds of work, as far as it was counted, that calls which do not wait leave to the device."""
 
+AT_LEAST = 2
+"""Entries that are left on their way however long they take: while one runs, the next one waits for the device."""
+
 Learn = Callable[[float], None]
 
 
@@ -44,7 +47,7 @@ class Backlog:
             self.seconds += seconds
         while self.seconds > LONGEST:
             with self._lock:
-                if len(self._entries) < 2:
+                if len(self._entries) <= AT_LEAST:
                     return
                 oldest, seconds, learn, submitted = self._entries.popleft()
                 self.seconds -= seconds

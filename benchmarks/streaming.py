@@ -23,8 +23,8 @@ from typing import Any
 import numpy as np
 
 import clmapreduce as cm
+import hostsched
 from clmapreduce.calls.windows import TILE
-from hostsched import JobGraph, ReadJob, WriteJob
 
 
 @cm.fuse
@@ -34,29 +34,32 @@ def softmax(x: Any) -> Any:
 
 
 def copies(context: cm.Context, x: np.ndarray, out: np.ndarray | None) -> None:
-    """The tiles of x to the device, and back to out."""
+    """The tiles of x to the device, and back to out, by way of pinned memory where the device gains by it."""
     to_device, from_device = context.copy_queues
     source = x.view(np.uint8)
     slots = [context.queue.arena.take(TILE) for _ in range(2)]
-    flying: deque[list[Any]] = deque()
+    flying: deque[tuple[hostsched.Staging, list[hostsched.Submission]]] = deque()
     for number, first in enumerate(range(0, source.nbytes, TILE)):
         if len(flying) == 2:
             land(flying)
-        slot, part = slots[number % 2], source[first : first + TILE]
-        flying.append([JobGraph([WriteJob(slot, part)]).submit(to_device)])
+        slot, staging = slots[number % 2], hostsched.Staging(to_device)
+        jobs = [hostsched.JobGraph([staging.write(slot, source[first : first + TILE])]).submit(to_device)]
         if out is not None:
-            job = ReadJob(slot, out.view(np.uint8)[first : first + TILE])
-            flying[-1].append(JobGraph([job]).submit(from_device))
+            job = staging.read(slot, out.view(np.uint8)[first : first + TILE])
+            jobs.append(hostsched.JobGraph([job]).submit(from_device))
+        flying.append((staging, jobs))
     while flying:
         land(flying)
     for slot in slots:
         context.queue.arena.give(slot)
 
 
-def land(flying: deque[list[Any]]) -> None:
+def land(flying: deque[tuple[hostsched.Staging, list[hostsched.Submission]]]) -> None:
     """Waits for the oldest tile."""
-    for submission in flying.popleft():
+    staging, jobs = flying.popleft()
+    for submission in jobs:
         submission.wait()
+    staging.land()
 
 
 def seconds(call: Callable[[], object]) -> float:

@@ -105,7 +105,7 @@ class Context:
         if several is not None and cl_context is not None:
             raise ArgumentError("cl_context is of one device; leave it out, or name one device")
         self.device = several[0] if several else select_device(device)
-        self.members: tuple[Context, ...] = tuple(Context(each, profile, memory_limit=limit) for each in several or ())
+        self.members: tuple[Context, ...] = tuple(_Member(each, profile, memory_limit=limit) for each in several or ())
         self.rates: Cache[dict[Context, float]] = Cache(RATES)
         with translated():
             if self.members:  # what it does on its own takes the first one's memory
@@ -122,10 +122,14 @@ class Context:
         self._plan_copies: WeakKeyDictionary[Executable, Executable] = WeakKeyDictionary()
         self._owned: WeakKeyDictionary[Any, Caches] = WeakKeyDictionary()
         self._lock = threading.RLock()
+        self._trace_at_exit()
+        LOG.info("context on %r", self.device)
+
+    def _trace_at_exit(self) -> None:
+        """Has its trace written when the process ends, where $CLMR_TRACE names a file."""
         if os.environ.get("CLMR_TRACE"):
             _check_trace(os.environ["CLMR_TRACE"])
             atexit.register(self.trace, numbered(os.environ["CLMR_TRACE"], next(_traces)))
-        LOG.info("context on %r", self.device)
 
     def __repr__(self) -> str:
         return f"Context({[member.device for member in self.members] or self.device!r})"
@@ -233,6 +237,13 @@ class Context:
     def queues(self) -> tuple[hostsched.Queue, ...]:
         """Its own queue, and those of copies where there are any."""
         return (self.queue, *self._copy_queues)
+
+
+class _Member(Context):
+    """The context of one of several devices."""
+
+    def _trace_at_exit(self) -> None:
+        """Its commands are in the trace of all of them."""
 
 
 def numbered(path: str, number: int) -> str:

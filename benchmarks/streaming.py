@@ -1,6 +1,6 @@
 """How fast host arrays are streamed through little device memory: calls beside the copies that they need, in GB/s.
 
-The copies are those of the call alone: tiles of 16 MiB to the device (and back, where the call gives an array), two in
+The copies are those of the call alone: tiles of 32 MiB to the device (and back, where the call gives an array), two in
 flight, on the queues that streams use. The ways take turns within each repetition; printed are medians of bytes that
 crossed, a second, and the part of the copies' rate that the call reaches.
 

@@ -19,11 +19,11 @@ from clmapreduce.domain.line import LEAST_WINDOW, Line, Window
 from clmapreduce.errors import DeviceMemoryError
 from clmapreduce.formula.formula import Access
 
-TILE = 16 << 20
+TILE = 32 << 20
 """Bytes of a window, of all its arrays together, where two have room: long enough that a launch costs nothing beside
 its copies.
 """
-SHARED = 4
+SHARED = 2
 """Several devices share a call whose arrays are so many windows long."""
 
 
@@ -43,7 +43,7 @@ def window_of(
     always: calls that would fit have one too. shares: so have long calls on several devices of one kind, and calls on
     arrays that lie on them.
 
-    The window follows from the arrays alone while two of 16 MiB fit: so do the bits of the results. Raises
+    The window follows from the arrays alone while two of 32 MiB fit: so do the bits of the results. Raises
     DeviceMemoryError where not even two of the shortest fit, and for tiles=1, which walks the whole line at once;
     SettingError for a CLMR_MEMORY_LIMIT that is none.
     """

@@ -48,6 +48,7 @@ class SplitRun:
     window: Window
     splits: dict[str, SplitArray]
     arrays: dict[str, Any]
+    _left: dict[str, np.ndarray[Any, Any]] = field(default_factory=dict)
 
     def run(self, wait_for: Sequence[Any], before: Sequence[Any], after: Sequence[Any]) -> None:
         """Submits everything. Waits only for accumulators and single values that go from one device to another. Raises
@@ -74,6 +75,8 @@ class SplitRun:
                     else:
                         jobs = [self.executable.launches[n].job(self.arrays) for n in numbers]
                         hostsched.JobGraph(jobs).submit(queue)
+                        for name in (name for n in numbers for name in plan.stages[n].writes):
+                            self._left.pop(name, None)
                 if after:
                     hostsched.JobGraph(after).submit(queue)
         finally:
@@ -107,14 +110,34 @@ class SplitRun:
                 except hostsched.HostSchedError as error:
                     kind = type(translation(error))
                     raise kind(f"{home.device!r} failed in a call on several devices: {error}") from error
+        self._collect(homes, numbers, others)
+
+    def _collect(
+        self, homes: Mapping[Context, Sequence[_Share]], numbers: Sequence[int],
+        others: Mapping[Context, Mapping[str, Any]],
+    ) -> None:  # fmt: skip
+        """Brings what groups left on all devices to the host, and from there to the first device. All reads are on
+        their way before one is waited for.
+        """
+        plan = self.executable.plan
         beside = {name: n for n in numbers for name in plan.stages[n].writes if name not in self.window.names}
+        reads = []
+        for name in beside:
+            self._left[name] = np.empty(plan.scratch[name], np.uint8)
         for home, shares in homes.items():
-            for name, n in beside.items() if home is not self.context else ():
+            staging, jobs = hostsched.Staging(home.queue), []
+            for name, n in beside.items():
                 each, share = plan.scratch[name] // plan.stages[n].groups, plan.stages[n].share
                 begin, end = shares[0].begin // share * each, -(-shares[-1].end // share) * each
-                values = np.empty(end - begin, np.uint8)
-                hostsched.read_back(home.queue, others[home][name], values, begin)
-                hostsched.JobGraph([hostsched.WriteJob(self.arrays[name], values, begin)]).submit(self.context.queue)
+                jobs.append(staging.read(others[home][name], self._left[name][begin:end], begin))
+            if jobs:
+                reads.append((staging, hostsched.JobGraph(jobs).submit(home.queue)))
+        for staging, submission in reads:
+            submission.wait()
+            staging.land()
+        writes = [hostsched.WriteJob(self.arrays[name], self._left[name]) for name in beside]
+        if writes:
+            hostsched.JobGraph(writes).submit(self.context.queue)
 
     def _complete(self, shares: Sequence[_Share], numbers: Sequence[int], others: dict[str, Any]) -> None:
         """Takes memory for what some stages leave to later ones, and gives a device what they need beside its pieces of
@@ -132,19 +155,22 @@ class SplitRun:
                 elif name not in self.window.names and name in self.arrays and name not in others:
                     is_first = shares[0].context is self.context
                     value = self.arrays[name]
-                    others[name] = value if is_first else self._copied(shares[0], value, name in stage.reads)
+                    is_read = name in stage.reads
+                    others[name] = value if is_first else self._copied(shares[0], value, is_read, self._left.get(name))
 
-    def _copied(self, share: _Share, value: Any, is_read: bool) -> Any:
-        """A value of the first device on another one. is_read: its bytes are needed."""
+    def _copied(self, share: _Share, value: Any, is_read: bool, left: np.ndarray[Any, Any] | None) -> Any:
+        """A value of the first device on another one. is_read: its bytes are needed. left: these, if the host has them.
+        """
         if isinstance(value, tuple):
-            return (self._copied(share, value[0], is_read), *value[1:])
+            return (self._copied(share, value[0], is_read, left), *value[1:])
         if not isinstance(value, hostsched.Buffer):
             return value
         copy = share.take(value.nbytes)
         if is_read:
-            values = np.empty(value.nbytes, np.uint8)
-            hostsched.read_back(self.context.queue, value, values)
-            hostsched.JobGraph([hostsched.WriteJob(copy, values)]).submit(share.context.queue)
+            if left is None:
+                left = np.empty(value.nbytes, np.uint8)
+                hostsched.read_back(self.context.queue, value, left)
+            hostsched.JobGraph([hostsched.WriteJob(copy, left)]).submit(share.context.queue)
         return copy
 
     def _launch(self, shares: Sequence[_Share], numbers: Iterable[int], others: Mapping[str, Any]) -> None:

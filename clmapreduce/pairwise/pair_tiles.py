@@ -140,11 +140,11 @@ class PairTiles:
     def pairs(self, first: int, end: int) -> int:
         """How many pairs some rows meet."""
         rows, columns = self.extents
-        if self.ranges is None:
+        part = self.part(first, end)
+        if part is None:
             return (end - first) * columns
-        M, N = (rows, columns) if self.call.axis == 1 else (columns, rows)
-        half = self.ranges.half(self.call.axis, M, N)
-        return half.pairs if end - first == rows else half.part(first, end).pairs
+        M, N = (end - first, columns) if self.call.axis == 1 else (columns, end - first)
+        return part.half(self.call.axis, M, N).pairs
 
     @property
     def own(self) -> Options:

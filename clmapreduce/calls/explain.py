@@ -40,7 +40,7 @@ def _streamed(plan: Plan, window: Window, sizes: Mapping[str, int]) -> str:
     return (
         f"  streamed: {window.count:,} tile{'' if window.count == 1 else 's'} of {window.length:,} {what}, "
         f"{in_flight} in flight ({_bytes(nbytes)}), {len(passes)} pass{'' if len(passes) == 1 else 'es'} over the host "
-        "arrays; copies overlap launches, on queues of their own"
+        f"arrays; copies overlap launches, on queues of their own{'; devices share the tiles' if window.shared else ''}"
     )
 
 

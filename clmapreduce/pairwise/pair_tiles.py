@@ -139,8 +139,7 @@ class PairTiles:
 
     def pairs(self, first: int, end: int) -> int:
         """How many pairs some rows meet."""
-        rows, columns = self.extents
-        part = self.part(first, end)
+        columns, part = self.extents[1], self.part(first, end)
         if part is None:
             return (end - first) * columns
         M, N = (end - first, columns) if self.call.axis == 1 else (columns, end - first)

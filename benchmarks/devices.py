@@ -16,10 +16,13 @@ memory in place share pairs alone: --limit makes them share lines and segments t
 from __future__ import annotations
 
 import argparse
+import json
 import re
 import time
+from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass
+from pathlib import Path
 from statistics import median
 from typing import Any
 
@@ -187,6 +190,40 @@ def compared(row: Row, contexts: dict[str, cm.Context], repeats: int) -> None:
     print(f"  {row.name:44} {each}   {'same bits' if len(bits) == 1 else 'OTHER BITS'}", flush=True)
 
 
+def commands(trace: str) -> list[dict[str, Any]]:
+    """All copies and launches of a trace."""
+    events = json.loads(Path(trace).read_text())["traceEvents"]
+    return [event for event in events if event["ph"] == "X" and event["name"] != "marker"]
+
+
+def traced(row: Row, team: list[Any], trace: str) -> None:
+    """Writes the trace of two calls, and draws the second one: every queue is a row, on its device's own clock."""
+    import matplotlib.pyplot as plt
+
+    context = cm.Context(team, profile=True)
+    arrays = row.arrays(row.make(), context)
+    measured(lambda: row.call(*arrays), context)
+    context.trace(trace)
+    before = Counter(event["tid"] for event in commands(trace))
+    measured(lambda: row.call(*arrays), context)
+    context.trace(trace)
+    seen: Counter[int] = Counter()
+    shown = []
+    for event in commands(trace):  # of a queue in the order of its commands
+        seen[event["tid"]] += 1
+        shown += [event] if seen[event["tid"]] > before[event["tid"]] else []
+    queues = sorted({event["tid"] for event in shown})
+    launching = {event["tid"] for event in shown if event["name"].startswith("cmr_")}
+    origin = min(event["ts"] for event in shown)
+    figure, axes = plt.subplots(figsize=(9, 0.8 + 0.35 * len(queues)), layout="constrained")
+    for e in shown:
+        color = "tab:orange" if e["name"].startswith("cmr_") else "tab:blue"
+        axes.barh(queues.index(e["tid"]), e["dur"] / 1e3, left=(e["ts"] - origin) / 1e3, color=color)
+    names = ["launches" if queue in launching else "copies" for queue in queues]
+    axes.set(yticks=range(len(queues)), yticklabels=names, xlabel="ms", title=f"{row.name}: copies blue, launches orange")
+    figure.savefig(f"{trace}.png")
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--device", help="part of a device's name; the best one where left out")
@@ -196,7 +233,7 @@ def main() -> None:
     parser.add_argument("--only", default="", help="a regular expression that the rows' names hold")
     parser.add_argument("--limit", help="of device memory")
     parser.add_argument("--dask", action="store_true", help="by Dask as well")
-    parser.add_argument("--trace", help="writes a trace of the first row on all devices to this file")
+    parser.add_argument("--trace", help="writes a trace of the first row on all devices to this file, and a picture")
     options = parser.parse_args()
     best = cm.select_device(options.device)
     team = [d for d in cm.devices() if (d.kind, d.vendor) == (best.kind, best.vendor)] * options.queues
@@ -211,11 +248,7 @@ def main() -> None:
         by_dask(options.scale, counts, options.repeats)
     if options.trace:
         row = next(row for row in rows(options.scale, np.random.default_rng(0)) if re.search(options.only, row.name))
-        context = cm.Context(team, profile=True)
-        arrays = row.arrays(row.make(), context)
-        for _ in range(2):
-            measured(lambda: row.call(*arrays), context)
-        context.trace(options.trace)
+        traced(row, team, options.trace)
 
 
 if __name__ == "__main__":

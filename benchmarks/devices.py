@@ -196,11 +196,11 @@ def commands(trace: str) -> list[dict[str, Any]]:
     return [event for event in events if event["ph"] == "X" and event["name"] != "marker"]
 
 
-def traced(row: Row, team: list[Any], trace: str) -> None:
+def traced(row: Row, team: list[Any], limit: str | None, trace: str) -> None:
     """Writes the trace of two calls, and draws the second one: every queue is a row, on its device's own clock."""
     import matplotlib.pyplot as plt
 
-    context = cm.Context(team, profile=True)
+    context = cm.Context(team, profile=True, memory_limit=limit)
     arrays = row.arrays(row.make(), context)
     measured(lambda: row.call(*arrays), context)
     context.trace(trace)
@@ -220,7 +220,7 @@ def traced(row: Row, team: list[Any], trace: str) -> None:
         color = "tab:orange" if e["name"].startswith("cmr_") else "tab:blue"
         axes.barh(queues.index(e["tid"]), e["dur"] / 1e3, left=(e["ts"] - origin) / 1e3, color=color)
     names = ["launches" if queue in launching else "copies" for queue in queues]
-    axes.set(yticks=range(len(queues)), yticklabels=names, xlabel="ms", title=f"{row.name}: copies blue, launches orange")
+    axes.set(yticks=range(len(queues)), yticklabels=names, xlabel="ms", title=f"{row.name}: launches orange")
     figure.savefig(f"{trace}.png")
 
 
@@ -248,7 +248,7 @@ def main() -> None:
         by_dask(options.scale, counts, options.repeats)
     if options.trace:
         row = next(row for row in rows(options.scale, np.random.default_rng(0)) if re.search(options.only, row.name))
-        traced(row, team, options.trace)
+        traced(row, team, options.limit, options.trace)
 
 
 if __name__ == "__main__":

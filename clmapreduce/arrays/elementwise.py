@@ -23,7 +23,7 @@ from clmapreduce.checks import quoted
 from clmapreduce.device.array import DeviceArray
 from clmapreduce.device.cache import Cache
 from clmapreduce.device.context import Context
-from clmapreduce.device.split import is_split
+from clmapreduce.device.several.split import is_split
 from clmapreduce.dtypes import BOOL, DType, is_complex, is_extended
 from clmapreduce.errors import ArgumentError, DTypeError, ShapeError
 from clmapreduce.formula.functions import apply, cast

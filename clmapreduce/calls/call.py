@@ -10,14 +10,14 @@ import numpy as np
 
 import hostsched
 from clmapreduce.calls.arguments import Argument, Arguments, Shape
-from clmapreduce.calls.long_copies import parted, read, written
 from clmapreduce.checks import refuse_masked
 from clmapreduce.device.array import DeviceArray, NumpyArray, aligned_empty, empty
 from clmapreduce.device.context import Context
 from clmapreduce.device.host_array import HostArray, check_disk
+from clmapreduce.device.long_copies import parted, read, written
 from clmapreduce.device.runtime import Executable, take, translated
-from clmapreduce.device.split import SplitArray, empty_split, is_split, split
-from clmapreduce.device.split_run import SplitRun
+from clmapreduce.device.several.split import SplitArray, empty_split, is_split, split
+from clmapreduce.device.several.split_run import SplitRun
 from clmapreduce.device.streaming import Stream
 from clmapreduce.domain.line import Window
 from clmapreduce.dtypes import DType, alignment, leaves

@@ -13,7 +13,7 @@ from clmapreduce.calls.arguments import Arguments, product
 from clmapreduce.calls.call import Output
 from clmapreduce.calls.options import Options
 from clmapreduce.device.array import DeviceArray
-from clmapreduce.device.split import is_split, window_of_rows
+from clmapreduce.device.several.split import is_split, window_of_rows
 from clmapreduce.device.tiles import may_stream, room_of
 from clmapreduce.domain.line import LEAST_WINDOW, Line, Window
 from clmapreduce.errors import DeviceMemoryError

@@ -17,7 +17,7 @@ import hostsched
 from clmapreduce.checks import is_whole, quoted, switch
 from clmapreduce.device.cache import Cache, Caches
 from clmapreduce.device.runtime import Built, Executable, SentTable, facts_of, translated
-from clmapreduce.device.several import several_devices
+from clmapreduce.device.several.devices import several_devices
 from clmapreduce.domain.launch_table import LaunchTable
 from clmapreduce.errors import ArgumentError, DeviceError, SettingError
 from clmapreduce.plan import Facts, KernelSpec

@@ -10,7 +10,7 @@ from clmapreduce.checks import numpy_array, refuse_masked
 from clmapreduce.device.array import DeviceArray, NumpyArray, upload
 from clmapreduce.device.context import Context, context_of
 from clmapreduce.device.foreign import is_foreign, wrap_foreign
-from clmapreduce.device.split import may_split, split
+from clmapreduce.device.several.split import may_split, split
 from clmapreduce.dtypes import check_stored
 from clmapreduce.errors import ClMapReduceError, DTypeError
 from clmapreduce.host_room import needs_host_room

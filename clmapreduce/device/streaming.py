@@ -22,7 +22,7 @@ import hostsched
 from clmapreduce.device.context import Context
 from clmapreduce.device.host_array import HostArray
 from clmapreduce.device.runtime import Executable, take, translated
-from clmapreduce.device.spread import Block, spread
+from clmapreduce.device.several.spread import Block, spread
 from clmapreduce.device.tile_calls import TileCalls
 from clmapreduce.domain.line import Window
 from clmapreduce.plan import IN_FLIGHT, ROWS, Plan

@@ -13,18 +13,21 @@ import numpy as np
 
 from clmapreduce.calls.call import check_out
 from clmapreduce.calls.options import Options
+from clmapreduce.calls.prepared import Planned
 from clmapreduce.calls.progress import followed
 from clmapreduce.device.array import DeviceArray, NumpyArray, upload
 from clmapreduce.device.context import Context
 from clmapreduce.device.convert import array
-from clmapreduce.device.copies import copy_on
-from clmapreduce.device.spread import Block, spread
+from clmapreduce.device.several.copies import copy_on
+from clmapreduce.device.several.spread import Block, spread
 from clmapreduce.device.tile_calls import TileCalls
 from clmapreduce.dtypes import DType
-from clmapreduce.pairwise.call import PairCall, explain_pairs, reduce_pairs
+from clmapreduce.pairwise.call import PairCall, explain_pairs, plan_pairs, reduce_pairs
 from clmapreduce.pairwise.pair_tiles import Arrays, PairTiles, tiles_of
 from clmapreduce.pairwise.partial import PARTS
 from clmapreduce.ranges import Ranges
+from clmapreduce.tuning.measured import text_of
+from clmapreduce.tuning.rates import known_rate, note_rate
 from clmapreduce.vector.node import Category, Variable
 
 PROBE = (1024, 8192)
@@ -110,9 +113,27 @@ class _Run:
             return Block(max(1, self.tiles.pairs(begin, end)), submit)
 
         blocks = [block(*stretch) for stretch in _stretches(self.tiles.extents[0], self.tiles.tile[0])]
-        spread(self.tiles.context, blocks, (self.tiles.call, self.tiles.extents[1]), self._rate)
+        context, key = self.tiles.context, (self.tiles.call, self.tiles.extents[1])
+        is_first = context.rates.get(key) is None
+        spread(context, blocks, key, self._rate)
+        if is_first and context.members and not context.is_of_one_kind:
+            for worker, rate in (context.rates.get(key) or {}).items():
+                note_rate(rate, worker, *self._kind)
+
+    @property
+    def _kind(self) -> tuple[str, str]:
+        """What is alike in calls that devices do at the same rate: the kernel's text, and about how many columns."""
+        part = self.tiles.part(0, self.tiles.tile[0])
+        planned = plan_pairs(self.tiles.call, self.tiles.first, self.tiles.own, ranges=part)
+        assert isinstance(planned, Planned)  # there are rows
+        return text_of(planned.executable.plan.stages[0].spec), str(self.tiles.extents[1].bit_length())
 
     def _rate(self, context: Context) -> float:
+        """Pairs a second of a device, as an earlier process noted it, or by a short call."""
+        noted = known_rate(context, *self._kind)
+        return self._measured(context) if noted is None else noted
+
+    def _measured(self, context: Context) -> float:
         """Pairs a second of a device, by a short call."""
         rows, columns = (min(most, extent) for most, extent in zip(PROBE, self.tiles.extents, strict=True))
         lengths = {True: rows, False: columns}

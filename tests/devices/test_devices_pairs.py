@@ -9,8 +9,10 @@ import pytest
 from support.oracles import assert_same
 
 import clmapreduce as cm
+from clmapreduce.pairwise import streamed
+from clmapreduce.tuning import rates
 
-from .conftest import Several
+from .conftest import LIMIT, Several
 
 ROWS, COLUMNS = 1300, 701
 
@@ -113,3 +115,34 @@ def test_columns_without_room_are_cut_as_well(context: cm.Context, rng: np.rando
     parts = [np.exp(-squared_distances(x, y[first : first + 5000])).sum(1) for first in range(0, len(y), 5000)]
     np.testing.assert_allclose(result[:, 0], sum(parts), rtol=1e-12)
     assert all(each.queue.arena.peak_bytes <= 3 << 20 for each in (team, *team.members))
+
+
+def test_rates_of_different_devices_last(
+    context: cm.Context, rng: np.random.Generator, monkeypatch: pytest.MonkeyPatch, tmp_path: Any
+) -> None:
+    """A context that meets a call for the first time finds the rates that an earlier one noted on disk."""
+    monkeypatch.setenv("CLMR_CACHE_DIR", str(tmp_path))
+    monkeypatch.setattr(cm.Context, "is_of_one_kind", property(lambda self: False))
+    x, y = rng.random((ROWS, 3)), rng.random((COLUMNS, 3))
+    probed: list[Any] = []
+    measured = streamed._Run._measured
+    monkeypatch.setattr(streamed._Run, "_measured", lambda run, worker: probed.append(worker) or measured(run, worker))
+    for found in (1, 0):  # both members are one device, which the first one's measure serves
+        probed.clear()
+        with cm.Context([context.device] * 2, memory_limit=LIMIT):
+            lazy(x, y).min(axis=1)
+        assert (len(probed) > 0) == found
+
+
+@pytest.mark.parametrize("text", [b"nonsense", b"-3", b"nan", b"inf", b""])
+def test_nonsense_on_disk_is_no_rate(
+    text: bytes, context: cm.Context, monkeypatch: pytest.MonkeyPatch, tmp_path: Any
+) -> None:
+    monkeypatch.setenv("CLMR_CACHE_DIR", str(tmp_path))
+    assert rates.known_rate(context, "a call") is None
+    rates.remember(text, "rate", *rates.device_of(context), "a call")
+    assert rates.known_rate(context, "a call") is None
+    rates.note_rate(2e9, context, "a call")
+    assert rates.known_rate(context, "a call") == 2e9
+    rates.note_rate(2.1e9, context, "a call")
+    assert rates.known_rate(context, "a call") == 2e9, "close enough"

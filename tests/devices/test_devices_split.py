@@ -10,7 +10,7 @@ import scipy.sparse
 from support.oracles import assert_same
 
 import clmapreduce as cm
-from clmapreduce.device import split
+from clmapreduce.device.several import split
 from clmapreduce.segmented.shares import results, rows, segments
 
 from .conftest import Several

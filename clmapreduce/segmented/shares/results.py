@@ -12,7 +12,7 @@ from clmapreduce.calls.call import check_out
 from clmapreduce.device.array import DeviceArray
 from clmapreduce.device.context import Context
 from clmapreduce.device.runtime import translated
-from clmapreduce.device.split import LEAST_BYTES, Piece, SplitArray, homes_of
+from clmapreduce.device.several.split import LEAST_BYTES, Piece, SplitArray, homes_of
 
 LEAST = 8192
 """Segments of a share at least."""

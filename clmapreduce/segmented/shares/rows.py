@@ -10,7 +10,7 @@ import numpy as np
 from clmapreduce.calls.options import Options
 from clmapreduce.device.array import DeviceArray
 from clmapreduce.device.convert import array
-from clmapreduce.device.copies import copy_on
+from clmapreduce.device.several.copies import copy_on
 from clmapreduce.segmented.matrix import Matrix
 from clmapreduce.segmented.shares.results import LEAST, Share, devices_of, joined, may_share
 

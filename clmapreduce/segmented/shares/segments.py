@@ -9,8 +9,8 @@ import numpy as np
 
 from clmapreduce.calls.options import Options
 from clmapreduce.device.array import DeviceArray, NumpyArray, write
-from clmapreduce.device.copies import Lent
-from clmapreduce.device.split import SplitArray, cuts_of, split
+from clmapreduce.device.several.copies import Lent
+from clmapreduce.device.several.split import SplitArray, cuts_of, split
 from clmapreduce.segmented.geometry import Geometry
 from clmapreduce.segmented.shares.results import LEAST, Share, devices_of, joined, may_share
 

@@ -15,7 +15,7 @@ from clmapreduce.calls.prepared import Prepared
 from clmapreduce.device.array import DeviceArray, NumpyArray
 from clmapreduce.device.context import Context
 from clmapreduce.device.convert import array
-from clmapreduce.device.spread import Block, spread
+from clmapreduce.device.several.spread import Block, spread
 from clmapreduce.device.tile_calls import TileCalls
 from clmapreduce.device.tiles import may_stream
 from clmapreduce.segmented.call import Element, SegmentCall, SegmentOperands, layout_of, prepare_segments

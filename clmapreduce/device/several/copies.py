@@ -9,7 +9,7 @@ from weakref import WeakKeyDictionary
 import hostsched
 from clmapreduce.device.array import DeviceArray, upload
 from clmapreduce.device.context import LOG, Context
-from clmapreduce.device.split import SplitArray
+from clmapreduce.device.several.split import SplitArray
 
 
 class Lent(DeviceArray):

@@ -15,7 +15,7 @@ import numpy as np
 import hostsched
 from clmapreduce.device.context import Context
 from clmapreduce.device.runtime import Executable, take, translated, translation
-from clmapreduce.device.split import SplitArray
+from clmapreduce.device.several.split import SplitArray
 from clmapreduce.domain.line import Window
 from clmapreduce.plan import ROWS
 

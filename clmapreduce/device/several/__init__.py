@@ -1,0 +1,1 @@
+"""Several devices of one context: which they are, who does a block, arrays that lie on them in pieces."""

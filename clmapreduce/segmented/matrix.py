@@ -50,6 +50,12 @@ class Matrix:
         columns, data = (v.to_numpy() if isinstance(v, DeviceArray) else v for v in (self.columns, self.data))
         return Matrix, (self.rows, columns, data, self.width, self.needed, self.near)
 
+    def copied(self) -> Matrix:
+        """The same, with copies of arrays in host memory."""
+        data = None if self.data is None else self.data.copy()
+        rows = replace(self.rows, offsets=self.rows.offsets.copy(), check=None)
+        return replace(self, rows=rows, columns=self.columns.copy(), data=data)
+
     def on_device(self) -> Matrix:
         """The same, with all arrays on the device."""
         context = self.rows.context

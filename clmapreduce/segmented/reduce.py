@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from functools import cached_property, lru_cache
 from typing import Any
 
@@ -170,7 +171,7 @@ class SegmentPlan:
         self.context = shape.context
         settled(shape.check)
         self._shares = segment_shares(shape, SegmentPlan)
-        self._shape = shape
+        self._shape = shape.on_device() if self._shares is None else replace(shape, offsets=shape.offsets.copy())
         self._calls = PlanCalls(self.context, self)
 
     def __reduce__(self) -> Any:
@@ -179,7 +180,7 @@ class SegmentPlan:
 
     @cached_property
     def _geometry(self) -> Geometry:
-        """The segments on the device; of shares, on the first one, where a call needs it."""
+        """The segments on the device; of shares, on the first one, once a call needs them."""
         return self._shape.on_device()
 
     @property

@@ -164,7 +164,7 @@ class SpmvPlan:
         self.context = matrix.rows.context
         settled(matrix.rows.check)
         self._shares = matrix_shares(matrix, SpmvPlan)
-        self._matrix = matrix.on_device() if self._shares is None else matrix
+        self._matrix = matrix.on_device() if self._shares is None else matrix.copied()
         self._calls = PlanCalls(self.context, self)
 
     def __reduce__(self) -> Any:

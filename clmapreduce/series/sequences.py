@@ -20,7 +20,8 @@ from clmapreduce.formula.functions import cast
 from clmapreduce.formula.node import Node, index
 from clmapreduce.primitives.map import Map
 from clmapreduce.primitives.partials import Partials
-from clmapreduce.primitives.unfold import Unfold, based
+from clmapreduce.primitives.starts import based
+from clmapreduce.primitives.unfold import Unfold
 
 POWERS = Unfold("product", _first_power=0)
 """base⁰, base¹, …: an unfold that starts one power early."""

@@ -13,7 +13,7 @@ from clmapreduce.planning.request import PlanRequest
 from clmapreduce.reductions.base import Bound
 from clmapreduce.reductions.recurrences.base import Recurrent
 from clmapreduce.reductions.recurrences.iteration import Iteration
-from clmapreduce.schemes.common.boxes import LaunchBox
+from clmapreduce.schemes.common.boxes import LaunchBox, within_registers
 from clmapreduce.schemes.line.iterate import plan_iterate
 from clmapreduce.schemes.line.map import plan_map
 from clmapreduce.schemes.line.power_series import plan_power_series
@@ -92,8 +92,9 @@ class RecurrenceRequest(LineRequest):
         layout = Layout(self.formula, (self.bound.result,), streaming=self.streaming)
         if not self.bound.anchored:
             return plan_recurrence(layout, self.bound, self.line, facts, self.box, self.reduce_box)
-        prefixes = Prefixes(self.bound, self.bound)
-        return plan_scan(layout, prefixes, self.line, self.mode, facts, self.box, self.reduce_box)
+        numbers, itemsize = len(self.bound.components), self.bound.result.itemsize
+        boxes = [within_registers(box, numbers, itemsize) for box in (self.box, self.reduce_box)]
+        return plan_scan(layout, Prefixes(self.bound, self.bound), self.line, self.mode, facts, *boxes)
 
 
 @dataclass(frozen=True)

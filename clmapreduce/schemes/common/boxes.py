@@ -93,6 +93,19 @@ def launch_box(scheme: str, mode: ComputeMode, facts: Facts) -> LaunchBox:
     return box
 
 
+MOST_NUMBERS = 64
+"""Numbers of all accumulators that an item holds at a time: more than that leave registers, and take compilers long."""
+
+
+def within_registers(box: LaunchBox, numbers: int, itemsize: int) -> LaunchBox:
+    """The box with fewer, then shorter vectors, where accumulators have so many numbers of a size."""
+    while box.unroll > 1 and box.unroll * box.lanes(itemsize, True) * numbers > MOST_NUMBERS:
+        box = replace(box, unroll=box.unroll // 2)
+    while box.bytes > itemsize and box.lanes(itemsize, True) * numbers > MOST_NUMBERS:
+        box = replace(box, bytes=box.bytes // 2)
+    return box
+
+
 def within_local_memory(box: LaunchBox, bytes_per_item: int, facts: Facts) -> LaunchBox:
     """The box with as many work-items as half the local memory serves; the other half lets a second group run beside.
 

@@ -34,13 +34,21 @@ class BoundLinear(Recurrent):
 
     def merge(self, a: Record, b: Record) -> Record:
         places = range(self.order)
-        product = {f"m{i}{j}": self._row(b, i, [a[f"m{k}{j}"] for k in places]) for i in places for j in places}
-        moved = {f"v{i}": self._row(b, i, [a[f"v{k}"] for k in places]) + b[f"v{i}"] for i in places}
-        return Record({**product, **moved})
+        product = {f"m{i}{j}": _sum(b, i, [a[f"m{k}{j}"] for k in places]) for i in places for j in places}
+        return Record({**product, **self._moved(b, [a[f"v{k}"] for k in places], "v")})
 
     def act(self, acc: Record, state: Record) -> Record:
-        before = [state[f"y{j}"] for j in range(self.order)]
-        return Record({f"y{i}": self._row(acc, i, before) + acc[f"v{i}"] for i in range(self.order)})
+        return Record(self._moved(acc, [state[f"y{j}"] for j in range(self.order)], "y"))
+
+    def _moved(self, acc: Record, vector: list[Node], name: str) -> dict[str, Node]:
+        """M vector + v; v itself for a vector of zeros, also where M has overflowed."""
+        nothing = vector[0] == 0
+        for number in vector[1:]:
+            nothing = nothing & (number == 0)
+        total = {f"{name}{i}": _sum(acc, i, vector) + acc[f"v{i}"] for i in range(self.order)}
+        if acc["v0"].dtype.kind != "f":
+            return total
+        return {part: apply("where", nothing, acc[f"v{i}"], node) for i, (part, node) in enumerate(total.items())}
 
     def advance(self, state: Record, value: Record) -> Record:
         before = [state[f"y{j}"] for j in range(self.order)]
@@ -69,19 +77,13 @@ class BoundLinear(Recurrent):
         assert total is not None
         return total
 
-    def _row(self, acc: Record, i: int, vector: list[Node]) -> Node:
-        total = _times(acc[f"m{i}0"], vector[0])
-        for j in range(1, self.order):
-            total = total + _times(acc[f"m{i}{j}"], vector[j])
-        return total
-
     def _in_order(self, parts: dict[str, Node]) -> Record:
         return Record({c.name: parts[c.name] for c in self.components})
 
 
-def _times(weight: Node, number: Node) -> Node:
-    """weight · number, 0 where the number is 0 and the weight has overflowed."""
-    if weight.dtype.kind not in "f":
-        return weight * number
-    nothing = (number == 0) & (weight == weight)
-    return apply("where", nothing, number, weight * number)
+def _sum(acc: Record, i: int, vector: list[Node]) -> Node:
+    """Row i of a map's matrix times a vector."""
+    total = acc[f"m{i}0"] * vector[0]
+    for j in range(1, len(vector)):
+        total = total + acc[f"m{i}{j}"] * vector[j]
+    return total

@@ -13,7 +13,7 @@ from clmapreduce.reductions.recurrences.base import Recurrent
 
 class BoundMoebius(Recurrent):
     """Values have the fields a, b, c, d and the number before the line, s1. A state is a fraction p / q, so that a
-    result may pass through infinity. Matrices and fractions are scaled to a largest entry of 1 at each step.
+    result may pass through infinity. Matrices and fractions are scaled at each step.
     """
 
     def __init__(self, value: DType, number: DType, anchored: bool) -> None:
@@ -55,13 +55,12 @@ class BoundMoebius(Recurrent):
 
 
 def _scaled(parts: dict[str, Node]) -> Record:
-    """Numbers over the largest of them, as long as that is neither nearly 0 nor nearly infinite."""
-    largest = None
+    """Numbers over the sum of their magnitudes, as long as that is neither nearly 0 nor nearly infinite."""
+    size = None
     for part in parts.values():
-        size = apply("abs", part)
-        largest = size if largest is None else apply("maximum", largest, size)
-    assert largest is not None
-    info = np.finfo(largest.dtype)
-    usual = (largest > float(info.tiny) * 2.0**8) & (largest < float(info.max) * 2.0**-8)
-    factor = apply("where", usual, 1 / largest, 1)
+        size = apply("abs", part) if size is None else size + apply("abs", part)
+    assert size is not None
+    info = np.finfo(size.dtype)
+    usual = (size > float(info.tiny) * 2.0**8) & (size < float(info.max) * 2.0**-8)
+    factor = apply("where", usual, 1 / size, 1)
     return Record({name: part * factor for name, part in parts.items()})

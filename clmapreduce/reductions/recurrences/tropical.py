@@ -10,25 +10,23 @@ from clmapreduce.reductions.recurrences.base import Recurrent
 
 
 class BoundTropical(Recurrent):
-    """choice: "maximum" or "minimum". Values have the fields a and b and the number before the line, s1. What the
-    choice never takes, -inf for maximum, stays so whatever is added to it, NaN excepted.
-    """
+    """choice: "maximum" or "minimum". Values have the fields a and b and the number before the line, s1."""
 
     def __init__(self, choice: str, value: DType, number: DType, anchored: bool) -> None:
         super().__init__(value, number, anchored)
         self.choice = choice
-        self.never = number.type(-float("inf") if choice == "maximum" else float("inf"))
-        self.components = (Component("a", number, number.type(0)), Component("b", number, self.never))
-        self.states = (Component("y", number, self.never),)
+        never = number.type(-float("inf") if choice == "maximum" else float("inf"))
+        self.components = (Component("a", number, number.type(0)), Component("b", number, never))
+        self.states = (Component("y", number, never),)
 
     def then(self, acc: Record, value: Record) -> Record:
         return self.merge(acc, value)
 
     def merge(self, a: Record, b: Record) -> Record:
-        return Record(a=b["a"] + a["a"], b=apply(self.choice, self._plus(b["a"], a["b"]), b["b"]))
+        return Record(a=b["a"] + a["a"], b=apply(self.choice, b["a"] + a["b"], b["b"]))
 
     def act(self, acc: Record, state: Record) -> Record:
-        return Record(y=apply(self.choice, self._plus(acc["a"], state["y"]), acc["b"]))
+        return Record(y=apply(self.choice, acc["a"] + state["y"], acc["b"]))
 
     def advance(self, state: Record, value: Record) -> Record:
         return self.act(value, state)
@@ -44,7 +42,3 @@ class BoundTropical(Recurrent):
 
     def output(self, state: Record) -> Node:
         return state["y"]
-
-    def _plus(self, weight: Node, number: Node) -> Node:
-        stays = (number == self.number(self.never)) & (weight == weight)
-        return apply("where", stays, number, weight + number)

@@ -202,9 +202,7 @@ def queued(rows: list[Row], context: cm.Context) -> None:
 
 # ------------------------------------------------------------------------------------------------------ exact sequences
 def residues(n: int) -> tuple[float, float]:
-    """Seconds of 0! … n! modulo enough primes below 2³¹, and of the integers that follow from them (one in twenty, times
-    twenty).
-    """
+    """Seconds of 0! … n! modulo enough primes below 2³¹, and of the integers behind (one in twenty, times twenty)."""
     bits = math.lgamma(n + 1) / math.log(2)
     primes = below_two_to_31(int(bits / 30.9) + 2)
     fields = np.zeros(len(primes), [("r", "i8"), ("p", "i8")])

@@ -198,15 +198,19 @@ def series_plan(dtype: Any, terms: int, length: int, mode: ComputeMode, facts: F
 def recurrence_plan(
     name: str, length: int, mode: ComputeMode, facts: Facts, tiles: int | None = None, **how: Any
 ) -> Plan:
-    """name: "linear 1" … "linear 4", "maximum" or "moebius", with float32 vectors and one number before the line."""
-    kind, _, order = name.partition(" ")
-    fields = {"linear": [f"a{i + 1}" for i in range(int(order or 1))] + ["b"], "moebius": list("abcd")}
-    names = [*fields.get(kind, ["a", "b"]), *[f"s{i + 1}" for i in range(int(order or 1))]]
-    inputs = ["f4" if not field.startswith("s") else ("f4", Access.ARGUMENT) for field in names]
+    """name: "linear 1" … "linear 4", "linear 1 steady" …, "maximum" or "moebius", with float32 vectors and one number
+    before the line.
+    """
+    kind, order = name.split()[0], (name.split()[1:] or ["1"])[0]
+    steady = "steady" in name
+    fields = {"linear": [f"a{i + 1}" for i in range(int(order))] + ["b"], "moebius": list("abcd")}
+    names = [*fields.get(kind, ["a", "b"]), *[f"s{i + 1}" for i in range(int(order))]]
+    constant = ("s", "a") if steady else ("s",)
+    inputs = ["f4" if not field.startswith(constant) else ("f4", Access.ARGUMENT) for field in names]
     formula = formula_of(lambda *values: dict(zip(names, values, strict=True)), *inputs)
     value, number, anchored = value_dtype(formula.outputs[0]), np.dtype("f4"), mode is PARALLEL
     bounds: dict[str, Callable[[], Any]] = {
-        "linear": lambda: BoundLinear(int(order), value, number, anchored),
+        "linear": lambda: BoundLinear(int(order), value, number, anchored, steady and not anchored),
         "moebius": lambda: BoundMoebius(value, number, anchored),
         "maximum": lambda: BoundTropical("maximum", value, number, anchored),
     }
@@ -299,7 +303,7 @@ def every_plan(facts: Facts, mode: ComputeMode, length: int = 100_003) -> Iterat
     longer = pipeline_plan(PROJECTION, 8, mode, facts, Scope.ITEM, "f4", ("f4", Access.LINE), rows=length)
     yield "pipeline of rows through local memory", longer
     yield "power series", series_plan(real, 20, length, mode, facts)
-    for name in ("linear 1", "linear 3", "maximum", "moebius"):
+    for name in ("linear 1", "linear 3", "linear 2 steady", "maximum", "moebius"):
         yield f"recurrence {name}", recurrence_plan(name, length, mode, facts)
         yield f"short recurrence {name}", recurrence_plan(name, 100, mode, facts)
     yield "iterates", iterate_plan(lambda a: 3.5 * a * (1 - a), "f4", 7, length, mode, facts)

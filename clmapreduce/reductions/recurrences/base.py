@@ -8,7 +8,7 @@ from abc import abstractmethod
 from collections.abc import Sequence
 from typing import cast as typed
 
-from clmapreduce.dtypes import DType
+from clmapreduce.dtypes import DType, record
 from clmapreduce.formula.functions import apply, as_node
 from clmapreduce.formula.node import Node, Record, Value
 from clmapreduce.reductions.base import Bound, Component
@@ -20,12 +20,14 @@ class Recurrent(Bound):
 
     anchored: the map of index 0 gives the state behind it whatever came before, so that results are finished maps.
     Else results follow from the state before the line, step by step (`advance`) or map by map (`act`).
-    states: the numbers of a state.
+    states: the numbers of a state. steady: all maps but for what they add are one, so that of a stretch only its
+    response to no state before is kept.
     """
 
     commutative = False
     spreads = True
     states: tuple[Component, ...]
+    steady: bool = False
 
     def __init__(self, value: DType, number: DType, anchored: bool) -> None:
         self.value, self.result, self.anchored = value, number, anchored
@@ -63,12 +65,21 @@ class Recurrent(Bound):
     def image(self, acc: Record) -> Record:
         """The state that such a map gives."""
 
+    def adding(self, acc: Record, response: Record) -> Record:
+        """The map `acc` of a steady recurrence with another response to no state before."""
+        raise NotImplementedError
+
     @abstractmethod
     def output(self, state: Record) -> Node:
         """The result at the index that a state lies behind."""
 
     def finish(self, acc: Record) -> Value:
         return self.output(self.image(acc))
+
+    @property
+    def state_layout(self) -> DType:
+        """How a state lies in memory between launches."""
+        return record({c.name: c.dtype for c in self.states})
 
     def number(self, value: float) -> Node:
         """A constant in the recurrence's dtype."""

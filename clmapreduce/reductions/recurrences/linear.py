@@ -10,13 +10,14 @@ from clmapreduce.reductions.recurrences.base import Recurrent
 
 
 class BoundLinear(Recurrent):
-    """Values have the fields a1 … am and b, and the state before the line, s1 … sm. A state is y_k … y_(k-m+1), `y0` …;
-    a map y -> M y + v has the components `m{row}{column}` and `v{row}`.
+    """Values have the fields a1 … am and b, and the state before the line, s1 … sm. steady: a1 … am are the same at
+    every index. A state is y_k … y_(k-m+1), `y0` …; a map y -> M y + v has the components `m{row}{column}` and
+    `v{row}`.
     """
 
-    def __init__(self, order: int, value: DType, number: DType, anchored: bool) -> None:
+    def __init__(self, order: int, value: DType, number: DType, anchored: bool, steady: bool = False) -> None:
         super().__init__(value, number, anchored)
-        self.order = order
+        self.order, self.steady = order, steady
         one, zero = number.type(1), number.type(0)
         self.components = (
             *(Component(f"m{i}{j}", number, one if i == j else zero) for i in range(order) for j in range(order)),
@@ -64,6 +65,9 @@ class BoundLinear(Recurrent):
 
     def image(self, acc: Record) -> Record:
         return Record({f"y{i}": acc[f"v{i}"] for i in range(self.order)})
+
+    def adding(self, acc: Record, response: Record) -> Record:
+        return Record({**acc, **{f"v{i}": response[f"y{i}"] for i in range(self.order)}})
 
     def output(self, state: Record) -> Node:
         return state["y0"]

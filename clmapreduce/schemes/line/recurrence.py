@@ -1,8 +1,10 @@
-"""Recurrences walked in order: every stretch's map, then each stretch step by step from the state before it."""
+"""Recurrences walked in order: every stretch's map, then each stretch step by step from the state before it. Of a
+steady recurrence a stretch's response to no state before says its map, and is walked as well.
+"""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from clmapreduce.domain.line import Line
 from clmapreduce.formula.formula import Formula, Input
@@ -24,13 +26,16 @@ meet in the same places of a cache.
 
 @dataclass(frozen=True, eq=False)
 class RecurrenceText(LineText):
-    """streams: stretches that an item walks side by side. parts: other stretches lie before them."""
+    """streams: stretches that an item walks side by side. parts: other stretches lie before them. responses: states
+    behind stretches are left, from none before them, and no results.
+    """
 
     template = "kernel/line/recurrence"
     formula: Formula
     bound: Recurrent
     streams: int
     parts: bool
+    responses: bool = False
 
     @property
     def op(self) -> OperatorText:
@@ -65,8 +70,16 @@ def plan_recurrence(
     if groups == 1:
         stage = Stage(spec, 1, 1, arguments, layout.sources, layout.targets)
         return Plan((stage,), {}, mode, Scope.ITEM, narrow, "one item walks the line in order")
-    first = with_shares(reduce_stage(layout, bound, line, mode, facts, reduce_box, "scratch0"), stretches, share)
+    if bound.steady:
+        responses = replace(spec, outputs=(), tail=None, parts=False, responses=True)
+        sizes = (("idx", line.length), ("idx", share))
+        names = tuple(operand.name for operand in layout.formula.inputs)
+        first = Stage(responses, groups, 1, (*names, "scratch0", *sizes), names, ("scratch0",))
+    else:
+        first = with_shares(reduce_stage(layout, bound, line, mode, facts, reduce_box, "scratch0"), stretches, share)
     second = Stage(spec, groups, 1, ("scratch0", *arguments), ("scratch0", *layout.sources), layout.targets)
-    why = f"{stretches} stretches: their maps first, then each walked from the state before it, {streams} side by side"
-    scratch = {"scratch0": bound.layout.itemsize * stretches}
+    kept = "responses" if bound.steady else "maps"
+    why = f"{stretches} stretches: their {kept} first, then each from the state before it, {streams} side by side"
+    part = bound.state_layout if bound.steady else bound.layout
+    scratch = {"scratch0": part.itemsize * stretches}
     return Plan((first, second), scratch, mode, Scope.DEVICE, narrow, why)

@@ -23,9 +23,10 @@ def sizes(stage: Stage) -> dict[str, int]:
 
 
 @EVERY
+@pytest.mark.parametrize("name", ["linear 1", "linear 2 steady"])
 @pytest.mark.parametrize("length", LENGTHS)
-def test_stretches_cover_the_line_once(facts: Facts, length: int) -> None:
-    plan = recurrence_plan("linear 1", length, SEQUENTIAL, facts)
+def test_stretches_cover_the_line_once(facts: Facts, length: int, name: str) -> None:
+    plan = recurrence_plan(name, length, SEQUENTIAL, facts)
     last = plan.stages[-1]
     streams, share = last.spec.context()["streams"], sizes(last)["share"]
     assert (last.groups - 1) * streams * share < length <= last.groups * streams * share
@@ -34,8 +35,10 @@ def test_stretches_cover_the_line_once(facts: Facts, length: int) -> None:
         assert last.groups == streams == 1 and plan.scope is Scope.ITEM
         return
     first = plan.stages[0]
-    assert sizes(first)["share"] == share and (first.groups - 1) * share < length <= first.groups * share
-    assert plan.scratch["scratch0"] == 8 * first.groups
+    assert sizes(first)["share"] == share
+    stretches = -(-length // share)
+    assert plan.scratch["scratch0"] == 8 * stretches
+    assert first.groups == (last.groups if "steady" in name else stretches)
     assert share * 4 % APART == 0 and share * 4 // APART % 2 == 1
 
 

@@ -41,7 +41,7 @@ _SEQUENTIAL = {
     "pair": replace(_CPU, bytes=32, streams=2),
     "scan": _CPU,
     "recurrence": replace(_CPU, streams=8, groups=16),
-    "maps": replace(_CPU, unroll=1, streams=8),
+    "maps": replace(_CPU, unroll=1, streams=4),
     "iterate": _CPU,
     "runs": _CPU,
     "unfold": _CPU,

@@ -9,6 +9,7 @@ import numpy as np
 
 from clmapreduce.calls.arguments import Arguments, gather
 from clmapreduce.calls.call import check_out
+from clmapreduce.calls.chunked import is_chunked
 from clmapreduce.calls.empty import empty_results
 from clmapreduce.calls.options import Options, streams_past_caches
 from clmapreduce.calls.prepared import Prepared, prepare
@@ -107,6 +108,8 @@ class Recurrence(Primitive):
 
     def _arguments(self, values: Sequence[Any], initial: Any, length: int | None, options: Options) -> Arguments:
         names = FIELDS[self.kind]
+        if any(map(is_chunked, (*values, initial))):
+            raise ArgumentError(f"{self!r} takes no Dask arrays: every number follows from all before; compute() them")
         if len(values) != len(names):
             raise ArgumentError(f"{self!r} takes ({', '.join(names)}), {len(values)} coefficient(s) given")
         first, *others = values
@@ -124,16 +127,17 @@ class Recurrence(Primitive):
 
     def _parts(self, value: Any, name: str) -> list[Any]:
         """One coefficient, or one number, per index back."""
-        if self.order == 1 or isinstance(value, (bool, int, float, complex)):
-            if name == "a" and self.order > 1:
-                raise ShapeError(f"a is {value!r}; give {self.order} numbers, or {self.order} vectors as rows")
-            return [_only(value)] * self.order if self.order > 1 else [_only(value)]
+        if self.order == 1:
+            return [_only(value)]
+        if isinstance(value, (bool, int, float, complex)) and name == "initial":
+            return [value] * self.order
         if not isinstance(value, (list, tuple, DeviceArray)):
             value = numpy_array(value, name)
-        parts = [] if not np.ndim(value) and not isinstance(value, (list, tuple)) else [*value]
-        if len(parts) != self.order:
-            raise ShapeError(f"{name} has {len(parts)} entries along its first axis; {self!r} takes {self.order}")
-        return parts
+        if not isinstance(value, (list, tuple)) and not value.ndim:
+            raise ShapeError(f"{name} is {quoted(value)}; give {self.order} numbers, or {self.order} vectors as rows")
+        if len(value) != self.order:
+            raise ShapeError(f"{name} has {len(value)} entries along its first axis; {self!r} takes {self.order}")
+        return [*value]
 
     def _formula(self, arguments: Arguments, number: DType | None) -> Formula:
         """The coefficients and the numbers before the line, in the dtype of the result."""

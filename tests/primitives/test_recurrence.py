@@ -206,6 +206,7 @@ def test_wrong_input(context: cm.Context) -> None:
         (cm.ShapeError, "one dimension", lambda: wrong(0.5, np.ones((2, 3)), context=context)),
         (cm.ShapeError, "broadcast", lambda: wrong(np.ones(3), np.ones(4), context=context)),
         (cm.ShapeError, "give 2 numbers", lambda: cm.Recurrence(2)(0.5, x, context=context)),
+        (cm.ShapeError, "give 2 numbers", lambda: cm.Recurrence(2)(None, x, context=context)),
         (cm.ShapeError, "3 entries", lambda: cm.Recurrence(2)([1, 2, 3], x, context=context)),
         (cm.ShapeError, "3 entries", lambda: cm.Recurrence(2)([1, 2], x, initial=[1, 2, 3], context=context)),
         (cm.ShapeError, "one number", lambda: wrong(0.5, x, initial=x, context=context)),
@@ -220,6 +221,12 @@ def test_wrong_input(context: cm.Context) -> None:
     for error, text, call in cases:
         with pytest.raises(error, match=text):
             call()
+
+
+def test_dask_arrays_are_refused(context: cm.Context) -> None:
+    chunked = pytest.importorskip("dask.array").ones(10, chunks=5)
+    with pytest.raises(cm.ArgumentError, match="compute"):
+        cm.Recurrence()(0.5, chunked, context=context)
 
 
 def test_pickles(context: cm.Context) -> None:

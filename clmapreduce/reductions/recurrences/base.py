@@ -66,8 +66,8 @@ class Recurrent(Bound):
         """The state that such a map gives."""
 
     def adding(self, acc: Record, response: Record) -> Record:
-        """The map `acc` of a steady recurrence with another response to no state before."""
-        raise NotImplementedError
+        """The map `acc` of a steady recurrence with another response to no state before. Raises TypeError elsewhere."""
+        raise TypeError(f"{type(self).__name__} has no responses: it is not steady")
 
     @abstractmethod
     def output(self, state: Record) -> Node:

@@ -79,8 +79,8 @@ ${type} ${name}_${part} = cmr_${function}_${type}(${acc}_${part}, ${distance});
 <%def name="combine_warp(op, acc)">
 % for d in [2**e for e in range(min(subgroup, block).bit_length() - 1)]:
 {
-${_shuffled(op, "later", acc, "shuffle_down", d)}
-${op.merge(acc, acc, "later")}
+${_shuffled(op, "next", acc, "shuffle_down", d)}
+${op.merge(acc, acc, "next")}
 }
 % endfor
 </%def>

@@ -25,15 +25,15 @@ ${mode.kernel_head("cmr_reduce", parameters + (["__global uchar *restrict parts"
     for (; t + ${row} <= end; t += ${row}) {
         ${op.declare("part", lanes)}
         ${op.absorb("part", formula, [f"(t + item * {lanes})"], lanes)}
-        ${op.fold("next", "part", lanes, in_order=True)}
-        ${mode.combine_warp(op, "next")}
-        ${op.merge("acc", "acc", "next")}
+        ${op.fold("row", "part", lanes, in_order=True)}
+        ${mode.combine_warp(op, "row")}
+        ${op.merge("acc", "acc", "row")}
     }
     for (; t < end; t += ${warp}) {
-        ${op.declare("next")}
-        if (t + item < end) ${op.absorb("next", formula, ["(t + item)"])}
-        ${mode.combine_warp(op, "next")}
-        ${op.merge("acc", "acc", "next")}
+        ${op.declare("row")}
+        if (t + item < end) ${op.absorb("row", formula, ["(t + item)"])}
+        ${mode.combine_warp(op, "row")}
+        ${op.merge("acc", "acc", "row")}
     }
     if (item > 0) { ${op.reset("acc")} }
 % else:

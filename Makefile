@@ -73,6 +73,7 @@ bench: $(VENV)/.bench
 	$(BIN)/python benchmarks/segmented.py $(ARGS)
 	$(BIN)/python benchmarks/spmv.py $(ARGS)
 	$(BIN)/python benchmarks/algebras.py $(ARGS)
+	$(BIN)/python benchmarks/recurrences.py $(ARGS)
 
 $(VENV)/.made:
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 10))' || { \

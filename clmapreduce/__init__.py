@@ -61,7 +61,7 @@ from clmapreduce.pairwise import (
     generic_logsumexp,
     generic_sum,
 )
-from clmapreduce.primitives import KeptPartials, Map, Partials, Pipeline, Reduce, Scan, Unfold, fuse
+from clmapreduce.primitives import KeptPartials, Map, Partials, Pipeline, Recurrence, Reduce, Scan, Unfold, fuse
 from clmapreduce.ranges import Ranges
 from clmapreduce.reductions import Operator
 from clmapreduce.segmented import KeyPlan, SegmentPlan, SpmvPlan, reduce_by_key, run_lengths, segmented_reduce, spmv
@@ -102,6 +102,7 @@ __all__ = [
     "PlaceError",
     "Pm",
     "Ranges",
+    "Recurrence",
     "Reduce",
     "Scan",
     "SegmentPlan",

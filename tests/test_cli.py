@@ -106,10 +106,11 @@ def test_demo_prints_all_modes_and_draws(tmp_path: Path, capsys: pytest.CaptureF
     picture = tmp_path / "convergence.png"
     assert cli.main(["demo", "--picture", str(picture)]) == 0
     text = capsys.readouterr().out
-    assert len(text.splitlines()) <= 40
+    assert len(text.splitlines()) <= 46
     assert cm.select_device().name in text
     assert f"20! = {math.factorial(20)}" in text
     assert ", ".join(f"{mode} exact" for mode in cm.select_device().modes) in text
+    assert "digits right" in text and "WRONG" not in text
     assert str(picture) in text
     assert picture.read_bytes().startswith(b"\x89PNG")
 
@@ -129,6 +130,26 @@ def test_the_pictures_errors_stay_within_truncation_and_rounding() -> None:
             truncation = abs(x) ** terms / math.factorial(terms) * largest
             rounding = terms * float(np.finfo(dtype).eps) * math.exp(abs(x)) / math.exp(x)
             assert error <= truncation + rounding, (x, terms)
+
+
+def test_errors_of_e_fall_to_the_rounding_of_every_precision() -> None:
+    device = cm.select_device()
+    bits = {"float32": 24, "float64": 53, "cm.df": 48, "cm.dd": 106, "cm.qf": 96, "cm.qd": 212}
+    errors = demo.digits.errors(device)
+    assert set(errors) == set(bits if device.fp64 else demo.digits.FLOATS)
+    for name, curve in errors.items():
+        for terms, error in enumerate(curve, 1):
+            truncation = 2 / math.factorial(terms) / math.e
+            rounding = 60 * 2.0 ** -bits[name]
+            assert truncation / 4 - rounding <= error <= truncation + rounding, (name, terms)
+
+
+def test_the_crossover_lies_where_the_curves_cross() -> None:
+    lengths = (10, 100, 1000)
+    assert demo.crossover.crossover(lengths, [1, 2, 3], [2, 3, 4]) is None
+    assert demo.crossover.crossover(lengths, [2, 4, 40], [1, 1, 1]) == 10
+    assert 100 < demo.crossover.crossover(lengths, [1, 10, 100], [20, 20, 20]) < 1000
+    assert demo.crossover.crossover(lengths, [9, 1, 100], [1, 10, 1]) == pytest.approx(219, rel=0.01)
 
 
 def test_bench_outside_a_checkout_says_how_to_get_it(

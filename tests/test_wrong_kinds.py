@@ -37,6 +37,8 @@ MODES: dict[str, Call] = {
     "Scan": lambda mode: cm.Scan("sum")(X, mode=mode),
     "Unfold": lambda mode: cm.Unfold("product")(np.float32(2), 3, mode=mode),
     "Partials": lambda mode: cm.Partials("sum")(X, mode=mode),
+    "Recurrence": lambda mode: cm.Recurrence()(0.5, X, mode=mode),
+    "Unfold of a function": lambda mode: cm.Unfold(lambda a: a / 2)(1.0, 3, mode=mode),
     "Pipeline": lambda mode: LINE(X, mode=mode),
     "compile": lambda mode: LINE.compile([(8,)], "f4", mode=mode),
     "powers": lambda mode: cm.series.powers(np.float32(2), 3, mode=mode),
@@ -73,6 +75,9 @@ SIZES: dict[str, Call] = {
     "length of a Map": lambda n: cm.Map("index")(length=n),
     "length of a batch": lambda n: LINE(X, batch=True, length=n),
     "length of an Unfold": lambda n: cm.Unfold("index")(n),
+    "length of a Recurrence": lambda n: cm.Recurrence()(0.5, 1.0, length=n),
+    "length of iterates": lambda n: cm.Unfold(lambda a: a)(1.0, n),
+    "n of binomials": lambda n: cm.series.binomials(n),
     "powers": lambda n: cm.series.powers(1.0, n),
     "terms": lambda n: cm.series.exp(1.0, n),
     "factorials": lambda n: cm.series.factorials(n),
@@ -80,6 +85,8 @@ SIZES: dict[str, Call] = {
 }
 DTYPES: dict[str, Call] = {
     "Unfold": lambda dtype: cm.Unfold("sum")(1, 3, dtype=dtype),
+    "Unfold of a function": lambda dtype: cm.Unfold(lambda a: a)(1, 3, dtype=dtype),
+    "Recurrence": lambda dtype: cm.Recurrence()(0.5, X, dtype=dtype),
     "Operator": lambda dtype: cm.Operator(lambda a, b: a + b, 0, dtype),
     "powers": lambda dtype: cm.series.powers(2.0, 3, dtype=dtype),
     "exp": lambda dtype: cm.series.exp(1.0, 3, dtype=dtype),

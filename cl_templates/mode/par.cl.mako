@@ -75,15 +75,19 @@ ${type if declare else ""} ${acc}_${part} = ${name}_${part}[${at}];
 ${type} ${name}_${part} = cmr_${function}_${type}(${acc}_${part}, ${distance});
 % endfor
 </%def>
-## Every item's `acc` becomes acc of item 0 ∘ … ∘ acc of item block−1. Neighbours merge first, so order is kept.
-<%def name="combine_group(op, acc, name='scratch')">
-<% width = min(subgroup, block) %>
-% for d in [2**e for e in range(width.bit_length() - 1)]:
+## The `acc` of a warp's first item becomes acc of its item 0 ∘ … ∘ acc of its last one; the others hold anything.
+<%def name="combine_warp(op, acc)">
+% for d in [2**e for e in range(min(subgroup, block).bit_length() - 1)]:
 {
 ${_shuffled(op, "next", acc, "shuffle_down", d)}
 ${op.merge(acc, acc, "next")}
 }
 % endfor
+</%def>
+## Every item's `acc` becomes acc of item 0 ∘ … ∘ acc of item block−1. Neighbours merge first, so order is kept.
+<%def name="combine_group(op, acc, name='scratch')">
+<% width = min(subgroup, block) %>
+${combine_warp(op, acc)}
 % if width < block:
 if (get_local_id(0) % ${width} == 0) { ${_to_scratch(op, acc, f"get_local_id(0) / {width}", name)} }
 barrier(CLK_LOCAL_MEM_FENCE);

@@ -145,9 +145,14 @@ class Formula(HasContent):
     @property
     def vectorisable(self) -> bool:
         """Whether the formula has a form of several lanes: no complex numbers, no records."""
-        parts = [i.dtype for i in self.inputs if not i.in_words] + [node.dtype for node in self.nodes]
         records = any(isinstance(value, Record) and not isinstance(value, Extended) for value in self.outputs)
-        return not records and all(d.names is None and not is_complex(d) for d in parts)
+        return not records and self.spreads
+
+    @property
+    def spreads(self) -> bool:
+        """Whether all that is read and computed has a form of several lanes; outputs may be records of that."""
+        parts = [i.dtype for i in self.inputs if not i.in_words] + [node.dtype for node in self.nodes]
+        return all(d.names is None and not is_complex(d) for d in parts)
 
     @property
     def widest(self) -> int:

@@ -11,10 +11,14 @@ from clmapreduce.modes import ComputeMode
 from clmapreduce.plan import Facts, Layout, Plan
 from clmapreduce.planning.request import PlanRequest
 from clmapreduce.reductions.base import Bound
-from clmapreduce.schemes.common.boxes import LaunchBox
+from clmapreduce.reductions.recurrences.base import Recurrent
+from clmapreduce.reductions.recurrences.iteration import Iteration
+from clmapreduce.schemes.common.boxes import LaunchBox, within_registers
+from clmapreduce.schemes.line.iterate import plan_iterate
 from clmapreduce.schemes.line.map import plan_map
 from clmapreduce.schemes.line.power_series import plan_power_series
 from clmapreduce.schemes.line.prefix import Queries, plan_prefix
+from clmapreduce.schemes.line.recurrence import plan_recurrence
 from clmapreduce.schemes.line.reduce import plan_reduce
 from clmapreduce.schemes.line.scan import Prefixes, plan_scan
 from clmapreduce.schemes.line.unfold import Powers, plan_unfold
@@ -75,6 +79,25 @@ class ScanRequest(LineRequest):
 
 
 @dataclass(frozen=True)
+class RecurrenceRequest(LineRequest):
+    """bound: not anchored where the recurrence is walked in order; else prefixes of its maps are scanned. reduce_box:
+    of the launch that finds the maps of stretches.
+    """
+
+    bound: Recurrent
+    reduce_box: LaunchBox
+    streaming: bool = False
+
+    def plan(self, facts: Facts) -> Plan:
+        layout = Layout(self.formula, (self.bound.result,), streaming=self.streaming)
+        if not self.bound.anchored:
+            return plan_recurrence(layout, self.bound, self.line, facts, self.box, self.reduce_box)
+        numbers, itemsize = len(self.bound.components), self.bound.result.itemsize
+        boxes = [within_registers(box, numbers, itemsize) for box in (self.box, self.reduce_box)]
+        return plan_scan(layout, Prefixes(self.bound, self.bound), self.line, self.mode, facts, *boxes)
+
+
+@dataclass(frozen=True)
 class UnfoldRequest(LineRequest):
     """Powers of a base, the formula's value, from `first_power` on. bound: multiplies them; None for the formula's
     values themselves. dtype: of the results.
@@ -91,6 +114,20 @@ class UnfoldRequest(LineRequest):
             return plan_map(layout, self.line, self.mode, facts, self.box)
         powers = Powers(self.bound, self.dtype, self.first_power)
         return plan_unfold(layout, powers, self.line, self.mode, facts, self.box)
+
+
+@dataclass(frozen=True)
+class IterateRequest(LineRequest):
+    """An iteration of every start of a line, the formula's values."""
+
+    iteration: Iteration
+
+    @property
+    def work(self) -> float:
+        return float(self.line.length) * self.iteration.length * self.iteration.step.operations
+
+    def plan(self, facts: Facts) -> Plan:
+        return plan_iterate(self.formula, self.iteration, self.line, self.mode, facts, self.box)
 
 
 @dataclass(frozen=True)

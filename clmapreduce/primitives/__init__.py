@@ -1,11 +1,12 @@
-"""The primitives: Map, Reduce, Unfold, Scan, Partials."""
+"""The primitives: Map, Reduce, Unfold, Scan, Partials, Recurrence."""
 
 from clmapreduce.primitives import compose as _compose  # noqa: F401  # defines what >> gives
 from clmapreduce.primitives.map import Map
 from clmapreduce.primitives.partials import KeptPartials, Partials
 from clmapreduce.primitives.pipeline import Pipeline, fuse
+from clmapreduce.primitives.recurrence import Recurrence
 from clmapreduce.primitives.reduce import Reduce
 from clmapreduce.primitives.scan import Scan
 from clmapreduce.primitives.unfold import Unfold
 
-__all__ = ["KeptPartials", "Map", "Partials", "Pipeline", "Reduce", "Scan", "Unfold", "fuse"]
+__all__ = ["KeptPartials", "Map", "Partials", "Pipeline", "Recurrence", "Reduce", "Scan", "Unfold", "fuse"]

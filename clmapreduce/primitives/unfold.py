@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
-
-import numpy as np
 
 from clmapreduce.calls.arguments import Arguments, gather
 from clmapreduce.calls.empty import empty_results
@@ -13,42 +11,58 @@ from clmapreduce.calls.options import Options, streams_past_caches
 from clmapreduce.calls.prepared import Prepared, prepare
 from clmapreduce.calls.progress import followed
 from clmapreduce.calls.windows import line_of
-from clmapreduce.checks import dtype_of, numpy_array, quoted, whole
+from clmapreduce.checks import dtype_of, takes, whole
 from clmapreduce.device.context import Context
-from clmapreduce.dtypes import DType, check_constant, check_supported, is_extended
-from clmapreduce.errors import DTypeError, ModeError, ShapeError
-from clmapreduce.extended.convert import extended
+from clmapreduce.dtypes import DType, check_constant, check_supported
+from clmapreduce.errors import FormulaError, ModeError, ShapeError
 from clmapreduce.formula.formula import Formula
 from clmapreduce.formula.functions import cast
 from clmapreduce.formula.node import index
+from clmapreduce.formula.trace import name_of
 from clmapreduce.planning.lines import UnfoldRequest
 from clmapreduce.planning.mode import choose_mode
 from clmapreduce.primitives.base import Primitive
+from clmapreduce.primitives.iterate import Iterated
 from clmapreduce.primitives.reduce import operand
+from clmapreduce.primitives.starts import based
 from clmapreduce.program.build import check_unfolds, closed_form, line_length, unfolded
 from clmapreduce.program.tracing import is_traced
 from clmapreduce.reductions import Bound, ReductionOp, spec_of
-from clmapreduce.reductions.user import fields
+from clmapreduce.reductions.laws.check import NotAssociative
+from clmapreduce.reductions.semigroup import Semigroup
 
 
 class Unfold(Primitive):
-    """A sequence: base, base∘base, base∘base∘base, … for an associative operator; 0, 1, 2, … for "index".
+    """A sequence: base, base∘base, base∘base∘base, … for an associative operator; 0, 1, 2, … for "index"; and base,
+    f(base), f(f(base)), … for a function f of one argument.
 
-    op: "index", "sum", "product", "minimum", "maximum", "any", "all", or a `cm.Operator`. Sequences with a closed form
-    (sum, minimum, …) are maps over the index; others double inside a tile, then take one combine per element.
+    op: "index", "sum", "product", "minimum", "maximum", "any", "all", a `cm.Operator`, or a function. Sequences with a
+    closed form (sum, minimum, …) are maps over the index; others double inside a tile, then take one combine per
+    element. A function of two arguments is an operator without an identity. One of one argument is iterated, step by
+    step; `cm.index` in it is the number of the element that it is given.
     """
 
-    def __init__(self, op: str | ReductionOp, _first_power: int = 1) -> None:
+    def __init__(self, op: str | ReductionOp | Callable[..., Any], _first_power: int = 1) -> None:
         self._index = isinstance(op, str) and op == "index"
-        self._operand = operand("sum" if self._index else op)
+        self._function = None if isinstance(op, (str, ReductionOp)) or not callable(op) else op
+        self._iterated = Iterated(self._function) if self._function is not None and takes(self._function, 1) else None
+        if self._iterated is None and self._function is not None:
+            if not takes(self._function, 2):
+                name = name_of(self._function)
+                raise FormulaError(f"cm.Unfold takes a function of one value, or of two; {name} takes neither")
+            op = Semigroup(self._function)
+        self._operand = operand("sum" if self._index or self._iterated is not None else op)  # type: ignore[arg-type]
         self._first_power = _first_power
         self._closed: dict[Any, Formula | None] = {}
 
     def __repr__(self) -> str:
+        if self._iterated is not None:
+            return f"Unfold({self._iterated.name})"
         return f"Unfold({'index' if self._index else self._operand.op.name!r})"
 
     def __reduce__(self) -> Any:
-        return Unfold, ("index" if self._index else spec_of(self._operand.op), self._first_power)
+        op = self._function if self._function is not None else spec_of(self._operand.op)
+        return Unfold, ("index" if self._index else op, self._first_power)
 
     @followed
     def __call__(
@@ -56,11 +70,13 @@ class Unfold(Primitive):
         out: Any = None, dtype: Any = None, tiles: int | None = None, progress: Any = None,
     ) -> Any:  # fmt: skip
         """`(base, length)`: `length` elements from `base`, a number, 0-d array or 0-d DeviceArray; `(length)` for
-        "index".
+        "index". A function of one argument also takes an array of starts.
 
         dtype: of the base and the result; default that of `base` (float64 for a Python float, int64 for an int). The
-        result is (length,); it is a DeviceArray when `base` is one. Raises ShapeError for a length that is not a whole
-        number ≥ 0 or a base that is not a scalar, DTypeError for an operator that gives another dtype than the base's.
+        result is (length,), of starts of any shape (length, *shape): row k is what k applications of the function make
+        of them. It is a DeviceArray when `base` is one. Raises ShapeError for a length that is not a whole number ≥ 0
+        or a base that is not a scalar, DTypeError for an operator or a function that gives another dtype than the
+        base's, FormulaError for one that is not associative.
         """
         options = Options(mode, context, wait_for, out, tiles)
         if is_traced(values):
@@ -75,6 +91,8 @@ class Unfold(Primitive):
 
     def traced(self, *values: Any) -> Any:
         """As a step of a fused function: `(base)` along the line, or `(base, length)`, which names its length."""
+        if self._iterated is not None:
+            raise ModeError(f"{self!r} iterates a function, which is no step of a fused function; call it on its own")
         arguments = list(values)
         if len(arguments) > (0 if self._index else 1):
             line_length(arguments.pop(), repr(self))
@@ -86,6 +104,8 @@ class Unfold(Primitive):
 
     def _prepare(self, values: Sequence[Any], options: Options, **more: Any) -> Prepared | list[Any]:
         base, length = self.split(values)
+        if self._iterated is not None:
+            return self._iterated.prepared(base, length, more.get("dtype"), options)
         arguments = self._arguments(base, length, more.get("dtype"), options)
         context = arguments.context
         formula, bound, dtype = self._bind(arguments)
@@ -122,7 +142,11 @@ class Unfold(Primitive):
 
     def _bind(self, arguments: Arguments) -> tuple[Formula, Bound | None, DType]:
         """(formula, operator, result dtype); the operator is None where the formula is a closed form over the index."""
-        formula, bound = self._operand.bind(arguments)
+        try:
+            formula, bound = self._operand.bind(arguments)
+        except NotAssociative as error:
+            hint = "to iterate a function give one of one argument: cm.Unfold(lambda a: ...)"
+            raise FormulaError(f"{error}; {hint}") from None
         if self._index:
             bound = self._operand.bind(arguments, "fast")[1]
         dtype = formula.outputs[0].dtype if not bound.value.names else bound.value  # type: ignore[union-attr]
@@ -138,26 +162,3 @@ class Unfold(Primitive):
             return Formula((), (cast(index, dtype),))
         value = closed_form(bound, formula.outputs[0], dtype) if self._first_power == 1 else None
         return None if value is None else Formula(formula.inputs, (value,))
-
-
-def based(base: Any, dtype: DType | None) -> Any:
-    """A base given as a number, or as a tuple of fields, as a NumPy scalar of the dtype.
-
-    Raises DTypeError when it does not fit.
-    """
-    if dtype is not None and is_extended(dtype):
-        return extended(base, dtype)
-    if dtype is not None and dtype.names is not None:
-        return fields(base, dtype, "the base")
-    number = numpy_array(base, "the base")
-    target = number.dtype if dtype is None else dtype
-    if number.dtype.kind not in "biufc" and dtype is not None:
-        raise DTypeError(f"the base {quoted(base)} is no number; use one that {dtype} holds")
-    if number.size != 1 or target.names is not None:
-        return number.astype(target)
-    number = number.reshape(())
-    if (number.dtype.kind == "c" and target.kind != "c") or (number.dtype.kind == "f" and target.kind in "iub"):
-        raise DTypeError(f"the base {base!r} does not fit {target} without loss; use a floating dtype")
-    if target.kind in "iu" and not np.iinfo(target).min <= int(number) <= np.iinfo(target).max:
-        raise DTypeError(f"the base {base!r} is out of range for {target}")
-    return number.astype(target)[()]

@@ -36,7 +36,8 @@ class Bound(HasContent, ABC):
 
     `locates`: the result is a place, so kernels keep a value and the number of the block it came from per lane, and
     search that block once at the end. `chain`: the most values one accumulator may absorb in a row before accuracy
-    suffers; None for no limit. `places`: the components that hold the index of a value.
+    suffers; None for no limit. `places`: the components that hold the index of a value. `spreads`: values are records
+    that formulas make of plain numbers, so that several lanes may hold them.
     """
 
     components: tuple[Component, ...]
@@ -47,6 +48,7 @@ class Bound(HasContent, ABC):
     has_identity: bool = True
     chain: int | None = None
     places: tuple[str, ...] = ()
+    spreads: bool = False
 
     @abstractmethod
     def absorb(self, acc: Record, values: Sequence[Value], indices: Sequence[Node]) -> Record:

@@ -76,13 +76,16 @@ class OperatorText:
         self._assign(block, target, self.bound.merge(block.record(a, self.dtypes), block.record(b, self.dtypes)))
         return _braces(block)
 
-    def fold(self, target: str, acc: str, lanes: int) -> str:
-        """Declares `target` as the one accumulator of all lanes of `acc`; halves the lanes until one is left."""
+    def fold(self, target: str, acc: str, lanes: int, in_order: bool = False) -> str:
+        """Declares `target` as the one accumulator of all lanes of `acc`; halves the lanes until one is left. in_order:
+        neighbours merge, where order matters.
+        """
         lines, source = [], acc
         while lanes > 1:
             lanes //= 2
             half = f"{target}_h{lanes}" if lanes > 1 else target
-            lines += [self._halves(half, source, lanes, "lo" if lanes > 1 else "x", "hi" if lanes > 1 else "y")]
+            halves = ("x", "y") if lanes == 1 else ("even", "odd") if in_order else ("lo", "hi")
+            lines += [self._halves(half, source, lanes, *halves)]
             source = half
         return "\n".join(lines) if lines else self.copy(target, acc)
 

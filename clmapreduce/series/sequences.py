@@ -11,7 +11,7 @@ import numpy as np
 from clmapreduce.calls.call import check_out
 from clmapreduce.calls.progress import followed
 from clmapreduce.calls.tracing import check_device
-from clmapreduce.checks import dtype_of, whole
+from clmapreduce.checks import dtype_of, switch, whole
 from clmapreduce.device.array import DeviceArray
 from clmapreduce.device.context import Context, context_of
 from clmapreduce.dtypes import FLOAT32, FLOAT64, DType, check_supported
@@ -20,7 +20,9 @@ from clmapreduce.formula.functions import cast
 from clmapreduce.formula.node import Node, index
 from clmapreduce.primitives.map import Map
 from clmapreduce.primitives.partials import Partials
-from clmapreduce.primitives.unfold import Unfold, based
+from clmapreduce.primitives.starts import based
+from clmapreduce.primitives.unfold import Unfold
+from clmapreduce.series.exact import exact_factorials, exact_powers, refuse_options
 
 POWERS = Unfold("product", _first_power=0)
 """base⁰, base¹, …: an unfold that starts one power early."""
@@ -31,6 +33,7 @@ def powers(
     base: Any,
     n: int,
     *,
+    exact: bool = False,
     dtype: Any = None,
     mode: str = "auto",
     context: Context | None = None,
@@ -40,10 +43,14 @@ def powers(
 ) -> Any:
     """base⁰, base¹, …, baseⁿ: (n+1,) of the base's dtype, or `dtype`. 0⁰ is 1.
 
-    Raises ShapeError for n < 0, DTypeError naming the largest n that fits when an integer power leaves the range of its
-    dtype (the base of a DeviceArray is not looked at: its powers wrap).
+    exact=True: a list of Python's integers of any size, of an integer base; it takes no other keywords. Raises
+    ShapeError for n < 0, DTypeError naming the largest n that fits when an integer power leaves the range of its dtype
+    (the base of a DeviceArray is not looked at: its powers wrap).
     """
     check_order(n, "n")
+    if switch(exact, "exact"):
+        refuse_options(dtype=dtype, mode=mode, context=context, wait_for=wait_for, out=out)
+        return exact_powers(base, int(n))
     number = base if isinstance(base, DeviceArray) else based(base, None if dtype is None else dtype_of(dtype))
     if isinstance(number, np.generic) and number.dtype.kind in "iu":
         _check_integer_power(int(number), n, number.dtype)
@@ -54,6 +61,7 @@ def powers(
 def factorials(
     n: int,
     *,
+    exact: bool = False,
     dtype: Any = None,
     mode: str = "auto",
     context: Context | None = None,
@@ -65,15 +73,21 @@ def factorials(
 
     The integers 1 … n are a map over the index; a reduce by products keeps its partials; each factorial is the product
     of the partials that the bits of its number name. Raises DTypeError naming the largest n that fits: 12 for int32, 20
-    for int64, 34 for float32, 170 for float64.
+    for int64, 34 for float32, 170 for float64. exact=True: a list of Python's integers of any size; it takes no other
+    keywords.
     """
     check_order(n, "n")
+    if switch(exact, "exact"):
+        refuse_options(dtype=dtype, mode=mode, context=context, wait_for=wait_for, out=out)
+        return exact_factorials(int(n))
     home = context_of(context)
     working = default_dtype(home) if dtype is None else check_supported(dtype_of(dtype), "dtype")
     check_device([working], home)
     largest = largest_factorial(working)
     if n > largest:
-        raise DTypeError(f"{n}! does not fit {working}; the largest n that fits is {largest}")
+        raise DTypeError(
+            f"{n}! does not fit {working} (exact=True gives integers of any size); the largest n that fits is {largest}"
+        )
     check_out(out, [((n + 1,), working)], home)
     product = (Map(_counting(working)) >> Partials("product"))(length=n, mode=mode, context=home, wait_for=wait_for)
     products = product.prefix(mode=mode)

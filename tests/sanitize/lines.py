@@ -87,6 +87,23 @@ def unfolds(context: cm.Context, mode: str) -> Iterator[Check]:
     yield "sum of powers", total, falling.sum()
 
 
+def recurrences(context: cm.Context, mode: str) -> Iterator[Check]:
+    how: dict[str, Any] = {"context": context, "mode": mode}
+    for x in (X[:3], SHORT, X):
+        expected, y = [], 0.25
+        for weight, number in zip(x.astype("f8"), x[::-1].astype("f8"), strict=True):
+            y = weight * y + number
+            expected.append(y)
+        yield f"linear, {len(x)}", cm.Recurrence()(x, x[::-1].copy(), initial=0.25, **how), expected
+        highest = np.maximum.accumulate(x.astype("f8") - 0.5 * np.arange(len(x))) + 0.5 * np.arange(len(x))
+        start = cm.Recurrence(kind="max-plus")(np.float32(0.5), x, initial=-np.inf, **how)
+        yield f"max-plus, {len(x)}", start, highest
+    iterates = [SHORT.astype("f8")]
+    for _ in range(8):
+        iterates.append(0.5 * iterates[-1] + 0.25)
+    yield "iterates", cm.Unfold(lambda a: 0.5 * a + 0.25)(SHORT, 9, **how), iterates
+
+
 def partials(context: cm.Context, mode: str) -> Iterator[Check]:
     how: dict[str, Any] = {"context": context, "mode": mode}
     prefixes = np.append(0, X.astype("f8").cumsum())
@@ -122,5 +139,6 @@ def power_series(context: cm.Context, mode: str) -> Iterator[Check]:
 
 CASES = {
     "maps": Case(maps), "reductions": Case(reductions), "scans": Case(scans), "unfolds": Case(unfolds),
+    "recurrences": Case(recurrences),
     "partials": Case(partials), "pipelines": Case(pipelines), "power series": Case(power_series),
 }  # fmt: skip

@@ -13,6 +13,7 @@ import clmapreduce as cm
 from cl_templates import render
 from clmapreduce.domain.line import Line, Lines
 from clmapreduce.formula.formula import Access, Formula, Input, symbol, value_dtype
+from clmapreduce.formula.node import components
 from clmapreduce.formula.trace import as_value, trace
 from clmapreduce.modes import ComputeMode, Scope
 from clmapreduce.plan import Facts, Layout, Plan, Stage
@@ -20,12 +21,18 @@ from clmapreduce.program.program import Program, shared
 from clmapreduce.program.step import Step
 from clmapreduce.program.tracing import tracing
 from clmapreduce.reductions import Bound, Operator, ReductionOp, operator
-from clmapreduce.schemes.common.boxes import LaunchBox, launch_box, strictly_sequential
+from clmapreduce.reductions.recurrences.iteration import Iteration
+from clmapreduce.reductions.recurrences.linear import BoundLinear
+from clmapreduce.reductions.recurrences.moebius import BoundMoebius
+from clmapreduce.reductions.recurrences.tropical import BoundTropical
+from clmapreduce.schemes.common.boxes import LaunchBox, launch_box, strictly_sequential, within_registers
 from clmapreduce.schemes.line.chain import Chain
 from clmapreduce.schemes.line.fused import Fused, plan_fused
+from clmapreduce.schemes.line.iterate import plan_iterate
 from clmapreduce.schemes.line.map import plan_map
 from clmapreduce.schemes.line.power_series import plan_power_series
 from clmapreduce.schemes.line.prefix import Queries, plan_prefix
+from clmapreduce.schemes.line.recurrence import plan_recurrence
 from clmapreduce.schemes.line.reduce import box_name, plan_reduce
 from clmapreduce.schemes.line.scan import Prefixes, plan_scan
 from clmapreduce.schemes.line.unfold import Powers, plan_unfold
@@ -188,6 +195,46 @@ def series_plan(dtype: Any, terms: int, length: int, mode: ComputeMode, facts: F
     return plan_power_series(np.dtype(dtype), terms, Line(length), mode, facts, box_for("power_series", mode, facts))
 
 
+def recurrence_plan(
+    name: str, length: int, mode: ComputeMode, facts: Facts, tiles: int | None = None, **how: Any
+) -> Plan:
+    """name: "linear 1" … "linear 4", "linear 1 steady" …, "maximum" or "moebius", with float32 vectors and one number
+    before the line.
+    """
+    kind, order = name.split()[0], (name.split()[1:] or ["1"])[0]
+    steady = "steady" in name
+    fields = {"linear": [f"a{i + 1}" for i in range(int(order))] + ["b"], "moebius": list("abcd")}
+    names = [*fields.get(kind, ["a", "b"]), *[f"s{i + 1}" for i in range(int(order))]]
+    constant = ("s", "a") if steady else ("s",)
+    inputs = ["f4" if not field.startswith(constant) else ("f4", Access.ARGUMENT) for field in names]
+    formula = formula_of(lambda *values: dict(zip(names, values, strict=True)), *inputs)
+    value, number, anchored = value_dtype(formula.outputs[0]), np.dtype("f4"), mode is PARALLEL
+    bounds: dict[str, Callable[[], Any]] = {
+        "linear": lambda: BoundLinear(int(order), value, number, anchored, steady and not anchored),
+        "moebius": lambda: BoundMoebius(value, number, anchored),
+        "maximum": lambda: BoundTropical("maximum", value, number, anchored),
+    }
+    bound, layout = bounds[kind](), Layout(formula, (number,))
+    maps = box_for("maps", mode, facts, tiles)
+    if anchored:
+        boxes = [within_registers(box, len(bound.components), 4) for box in (box_for("scan", mode, facts), maps)]
+        return plan_scan(layout, Prefixes(bound, bound), Line(length), mode, facts, *boxes)
+    box = replace(box_for("recurrence", mode, facts, tiles), **how)
+    return plan_recurrence(layout, bound, Line(length), facts, box, maps)
+
+
+def iterate_plan(
+    function: Callable[..., Any], dtype: Any, length: int, starts: int, mode: ComputeMode, facts: Facts
+) -> Plan:
+    """Iterates of a function of one value, from a vector of starts."""
+    before = symbol("before", np.dtype(dtype))
+    step = Formula((), (as_value(function(before), "a test"),))
+    start = formula_of(lambda x: x, dtype)
+    parts = tuple(components(before).values())
+    iteration = Iteration(length, output_dtype(start.outputs[0]), step, parts)
+    return plan_iterate(start, iteration, Line(starts), mode, facts, box_for("iterate", mode, facts))
+
+
 def _projection(b: Any, c: Any) -> Any:
     dot, square = cm.Reduce("sum")(b * c), cm.Reduce("sum")(c * c)
     return cm.where(square == 0, -1, c * dot / square), dot
@@ -256,6 +303,11 @@ def every_plan(facts: Facts, mode: ComputeMode, length: int = 100_003) -> Iterat
     longer = pipeline_plan(PROJECTION, 8, mode, facts, Scope.ITEM, "f4", ("f4", Access.LINE), rows=length)
     yield "pipeline of rows through local memory", longer
     yield "power series", series_plan(real, 20, length, mode, facts)
+    for name in ("linear 1", "linear 3", "linear 2 steady", "maximum", "moebius"):
+        yield f"recurrence {name}", recurrence_plan(name, length, mode, facts)
+        yield f"short recurrence {name}", recurrence_plan(name, 100, mode, facts)
+    yield "iterates", iterate_plan(lambda a: 3.5 * a * (1 - a), "f4", 7, length, mode, facts)
+    yield "iterates of records", iterate_plan(lambda r: {"a": r["a"] * 2, "b": r["b"] + 1}, PAIR, 7, 3, mode, facts)
     if mode is SEQUENTIAL:
         yield "map, strictly sequential", map_plan(maps["plain"], length, mode, facts, tiles=1)
         yield "reduce, strictly sequential", reduce_plan("sum", plain, length, mode, facts, tiles=1)

@@ -3,7 +3,7 @@
 ##   vectors of `lanes` per item and step, then what is left one by one, then all items' accumulators in a tree.
 ##   in…  the formula's inputs      parts  accumulators, one per group; or out…  the finished results      n, share  as in cmr_map
 ##   passing: a line of many windows has so many groups in each; accumulators are those of one window.
-##   Where order matters, an item walks a stretch of its own instead of striding through the group's.
+##   Where order matters, a warp walks a stretch of its own, its items side by side, and merges every row; without warps an item does.
 ##   Local memory: one accumulator per item (par), or per warp. Barriers: 2 + log2 of those.
 <%namespace name="mode" file="/mode/${context['compute_mode']}.cl.mako"/>
 <%
@@ -16,6 +16,27 @@ def place(s, k):
 ${mode.kernel_head("cmr_reduce", parameters + (["__global uchar *restrict parts"] if partial else []) + ["const idx n", "const idx share"])} {
     ${mode.group_scratch(op)}
     const idx first = CMR_GROUP * share, last = first + min((idx)(n - first), share);
+% if warp > 1:
+<% row = warp * lanes %>
+    const idx of_warp = (last - first + ${block * lanes - 1}) / ${block * lanes} * ${row};
+    const idx begin = min(last, (idx)(first + CMR_LOCAL_ID / ${warp} * of_warp)), end = min(last, (idx)(begin + of_warp)), item = CMR_LOCAL_ID % ${warp};
+    ${op.declare("acc")}
+    idx t = begin;
+    for (; t + ${row} <= end; t += ${row}) {
+        ${op.declare("part", lanes)}
+        ${op.absorb("part", formula, [f"(t + item * {lanes})"], lanes)}
+        ${op.fold("row", "part", lanes, in_order=True)}
+        ${mode.combine_warp(op, "row")}
+        ${op.merge("acc", "acc", "row")}
+    }
+    for (; t < end; t += ${warp}) {
+        ${op.declare("row")}
+        if (t + item < end) ${op.absorb("row", formula, ["(t + item)"])}
+        ${mode.combine_warp(op, "row")}
+        ${op.merge("acc", "acc", "row")}
+    }
+    if (item > 0) { ${op.reset("acc")} }
+% else:
 % if ordered:
     ${mode.lane_span("first", "last", "begin", "end")}
 % else:
@@ -71,6 +92,7 @@ ${mode.kernel_head("cmr_reduce", parameters + (["__global uchar *restrict parts"
     for (idx i = begin + ${streams} * stretch + ${lid}; i < end; i += ${width}) {
         ${op.absorb("acc", formula, ["i"])}
     }
+% endif
     ${mode.combine_group(op, "acc")}
     if (${mode.is_leader()}) {
 % if partial:

@@ -58,8 +58,22 @@ def check_laws(name: str, bound: Bound, parts: Mapping[str, Leaf], dtype: DType)
     laws.check_grouping(x)
 
 
+class NotAssociative(FormulaError):
+    """What is told of an operator that breaks the first law."""
+
+
+def check_grouping(name: str, bound: Bound, parts: Mapping[str, Leaf], dtype: DType) -> None:
+    """As `check_laws`, for the first law alone: of an operator whose identity stands for nothing."""
+    laws = _Laws(name, bound, parts, dtype, way_out="")
+    if not any(is_source(node) for node in laws.nodes):
+        laws.check_grouping(laws.samples())
+
+
 class _Laws:
-    def __init__(self, name: str, bound: Bound, parts: Mapping[str, Leaf], dtype: DType) -> None:
+    def __init__(
+        self, name: str, bound: Bound, parts: Mapping[str, Leaf], dtype: DType, way_out: str = _OUT
+    ) -> None:
+        self.way_out = way_out
         self.name, self.bound, self.parts, self.dtype = f"operator {name}", bound, parts, dtype
         self.a, self.b = ({c.name: Symbol(c.name, c.dtype) for c in bound.components} for _ in range(2))
         self.result = bound.merge(Record(self.a), Record(self.b))
@@ -148,10 +162,10 @@ class _Laws:
         at = self._first(wrong, (ab, c), (a, bc))
         if at is not None:
             values = ", ".join(f"{name} = {self._text(v, at)}" for name, v in (("a", a), ("b", b), ("c", c)))
-            raise FormulaError(
+            raise NotAssociative(
                 f"{self.name} is not associative: combine(combine(a, b), c) is {self._text(left, at)} and "
                 f"combine(a, combine(b, c)) is {self._text(right, at)} for {values}; the modes group values in "
-                f"different ways, so that results would differ{_OUT}"
+                f"different ways, so that results would differ{self.way_out}"
             )
 
     def _first(self, wrong: Any, *operands: tuple[Values, Values]) -> int | None:

@@ -40,6 +40,9 @@ _SEQUENTIAL = {
     "logsumexp": replace(_CPU, unroll=16),
     "pair": replace(_CPU, bytes=32, streams=2),
     "scan": _CPU,
+    "recurrence": replace(_CPU, streams=8, groups=16),
+    "maps": replace(_CPU, unroll=1, streams=4),
+    "iterate": _CPU,
     "runs": _CPU,
     "unfold": _CPU,
     "unfold_reduce": replace(_CPU, bytes=32, unroll=8),
@@ -58,6 +61,8 @@ _PARALLEL_GPU = {
     "logsumexp": replace(_GPU, unroll=8, groups=4),
     "pair": replace(_GPU, groups=6),
     "scan": replace(_GPU, block=128, unroll=2),
+    "maps": replace(_GPU, unroll=1, groups=6),
+    "iterate": replace(_GPU, block=64, unroll=1, groups=1 << 20),
     "bases": replace(_GPU, block=512),
     "runs": replace(_GPU, block=128, groups=32),
     "unfold": replace(_GPU, groups=32),
@@ -85,6 +90,19 @@ def launch_box(scheme: str, mode: ComputeMode, facts: Facts) -> LaunchBox:
     box = (_PARALLEL_CPU if facts.kind == "cpu" else _PARALLEL_GPU)[scheme]
     while box.block > facts.max_group_size:
         box = replace(box, block=box.block // 2)
+    return box
+
+
+MOST_NUMBERS = 64
+"""Numbers of all accumulators that an item holds at a time: more than that leave registers, and take compilers long."""
+
+
+def within_registers(box: LaunchBox, numbers: int, itemsize: int) -> LaunchBox:
+    """The box with fewer, then shorter vectors, where accumulators have so many numbers of a size."""
+    while box.unroll > 1 and box.unroll * box.lanes(itemsize, True) * numbers > MOST_NUMBERS:
+        box = replace(box, unroll=box.unroll // 2)
+    while box.bytes > itemsize and box.lanes(itemsize, True) * numbers > MOST_NUMBERS:
+        box = replace(box, bytes=box.bytes // 2)
     return box
 
 

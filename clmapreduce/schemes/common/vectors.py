@@ -13,8 +13,12 @@ AHEAD = 2048
 """Bytes: how far ahead a CPU's loop asks for what it reads in a row, where it does more than add it up."""
 
 
-def lanes_of(layout: Layout, facts: Facts) -> bool:
-    """Whether a layout's values have a form of several lanes, up to the stores."""
+def lanes_of(layout: Layout, facts: Facts, spreads: bool = False) -> bool:
+    """Whether a layout's values have a form of several lanes, up to the stores. spreads: an operator takes its records
+    apart.
+    """
+    if spreads and layout.tail is None:
+        return layout.formula.spreads and has_vectors(layout.formula.dtypes, facts)
     formulas = [layout.formula, *([] if layout.tail is None else [layout.tail.formula])]
     in_a_row = all(condition_of(value) is None and place_of(value) is None for value in formulas[-1].outputs)
     return all(vectorisable(formula, facts) for formula in formulas) and all(

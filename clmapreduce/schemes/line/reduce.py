@@ -16,9 +16,9 @@ from clmapreduce.reductions.extended import BoundPairSum
 from clmapreduce.reductions.logsumexp import BoundLogSumExp
 from clmapreduce.reductions.text import OperatorText
 from clmapreduce.schemes.common.boxes import LaunchBox, within_local_memory
-from clmapreduce.schemes.common.kernel_data import Target
+from clmapreduce.schemes.common.kernel_data import Target, subgroup
 from clmapreduce.schemes.common.local_arrays import accumulators
-from clmapreduce.schemes.common.vectors import vectorisable
+from clmapreduce.schemes.common.vectors import lanes_of, vectorisable
 from clmapreduce.schemes.line.line_kernel import LineText, in_windows, inputs_of
 
 GROUP_TILES = 4
@@ -58,6 +58,11 @@ class ReduceText(_MonoidText):
     @property
     def ordered(self) -> bool:
         return not self.bound.commutative
+
+    @property
+    def warp(self) -> int:
+        """Items that walk a stretch together, where order matters."""
+        return min(self.target.subgroup, self.block) if self.ordered else 1
 
     @property
     def read(self) -> tuple[Input, ...]:
@@ -102,8 +107,10 @@ def reduce_stage(
     """
     layout = layout.within(line.window)
     formula = layout.formula
-    lanes = box.lanes(formula.widest, bound.vectorisable and vectorisable(formula, facts))
-    width = box.block if bound.commutative else 1
+    warps = not bound.commutative and min(subgroup(mode, facts), box.block) > 1
+    in_lanes = bound.vectorisable and vectorisable(formula, facts)
+    lanes = box.lanes(formula.widest, in_lanes or (warps and bound.spreads and lanes_of(layout, facts, spreads=True)))
+    width = box.block if bound.commutative or warps else 1
     tile = width * lanes * box.unroll * box.streams
     cap = facts.compute_units * box.groups
     if bound.chain is not None:

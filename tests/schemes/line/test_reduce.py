@@ -84,7 +84,9 @@ def test_operators_whose_order_matters_get_no_lanes(facts: Facts, mode: ComputeM
             assert numbers(stage)["lanes"] == 1
             assert stage.spec.context()["ordered"] is True
             source = source_of(stage)
-            assert "span_begin" in source or mode is SEQUENTIAL, "each item walks a stretch of its own"
+            alone, warps = "span_begin" in source, "of_warp" in source
+            assert alone or warps or mode is SEQUENTIAL, "each item or warp walks a stretch of its own"
+            assert warps == (mode is PARALLEL and facts.exchange_width > 1)
 
 
 @EVERY

@@ -1,4 +1,4 @@
-"""The demonstration: the factorial sequence and the power series of e^x, both modes side by side."""
+"""The demonstration: factorials, the power series of e^x, sixty digits of e, both modes side by side."""
 
 from __future__ import annotations
 
@@ -14,6 +14,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 import clmapreduce as cm
+from clmapreduce.demo import crossover, digits
+from clmapreduce.demo.picture import draw
 
 TERMS = (1, 2, 3, 4, 6, 8, 10, 12, 14, 16, 18)
 POINTS = (-2.0, 0.5, 1.0, 2.0, 5.0, 10.0)
@@ -35,7 +37,13 @@ def run(device: cm.Device, picture: Path) -> None:
     print(_series_table(dtype, device.modes))
     print("\nAt length: time of one warm call, NumPy in and out")
     print(_length_table(dtype, device.modes))
-    print("\n" + _draw(picture, convergence(dtype), float(np.finfo(dtype).eps)))
+    print("\ne from its series in the longest numbers")
+    print(digits.sixty_digits(device))
+    print("\nA scan in both modes, each as long as it takes on the device")
+    times = crossover.times()
+    print(crossover.described(times))
+    errors = {f"x = {x:g}": column for x, column in zip(POINTS, convergence(dtype).T, strict=True)}
+    print("\n" + draw(picture, errors, float(np.finfo(dtype).eps), digits.errors(device), times))
 
 
 def median_ms(call: Callable[[], object], repeats: int = 15) -> float:
@@ -93,21 +101,3 @@ def _length_table(dtype: type[np.floating[Any]], modes: tuple[str, ...]) -> str:
         times = [median_ms(partial(call, mode=mode)) for mode in modes]
         lines.append(f"  {name:36}" + "".join(f"{ms:>9.3f} ms" for ms in times))
     return "\n".join(lines)
-
-
-def _draw(path: Path, errors: NDArray[np.float64], eps: float) -> str:
-    """Saves the picture and says where; errors below eps, zeros among them, are drawn at eps."""
-    try:
-        from matplotlib.figure import Figure
-    except ImportError:
-        return 'No picture: matplotlib is missing (pip install "clmapreduce[plot]").'
-    figure = Figure(figsize=(7, 4.5), layout="constrained")
-    axes = figure.add_subplot()
-    for x, column in zip(POINTS, errors.T, strict=True):
-        axes.semilogy(PICTURE_TERMS, np.maximum(column, eps), marker=".", label=f"x = {x:g}")
-    axes.axhline(eps, color="grey", linestyle="--", label="rounding")
-    axes.set(xlabel="number of terms", ylabel="relative error", title="The power series of $e^x$ converges")
-    axes.grid(alpha=0.3)
-    axes.legend()
-    figure.savefig(path, dpi=150)
-    return f"Picture of the convergence: {path.resolve()}"

@@ -1,0 +1,65 @@
+## cmr_recurrence: a recurrence step by step in the sequential mode; the second of two passes, and of steady ones both.
+##   An item has `streams` stretches of `share` indices side by side. It makes the state before the first one of what all stretches before leave, and
+##   the states before the others of its own stretches; then it walks all of them in turns, so that their chains of dependent steps overlap.
+##   in…  the formula's inputs      out  results      n  indices      share  indices of a stretch
+##   parts  of every stretch its map, from cmr_reduce; of a steady recurrence its response: the state behind it from none before
+##   responses: these are computed, and no results. A stretch's map then is that of one index to the power `share`, and its response.
+##   Local memory: none. Barriers: none.
+<%namespace name="mode" file="/mode/${context['compute_mode']}.cl.mako"/>
+<%
+steady = parts and op.bound.steady
+kept = None if responses else store
+%>
+<%def name="behind(s, stretch)">
+% if steady:
+        ${state.read("part", "parts", stretch)}
+        ${state.act(f"s{s}", "power", "part")}
+% else:
+        ${op.read("part", "parts", stretch)}
+        ${state.act(f"s{s}", "part")}
+% endif
+</%def>
+${mode.kernel_head("cmr_recurrence", (["__global const uchar *restrict parts"] if parts else []) + parameters + (["__global uchar *restrict left_parts"] if responses else []) + ["const idx n", "const idx share"])} {
+    const idx number = CMR_GROUP * ${streams}, begin = number * share, left = n - begin;
+% if responses:
+% for s in range(streams):
+    ${state.rest(f"s{s}")}
+% endfor
+% else:
+    ${state.start("s0", formula)}
+% if steady:
+    ${op.declare("one")}
+    ${op.absorb("one", formula, ["0"])}
+    ${op.declare("power")}
+    for (idx e = share; e > 0; e >>= 1) {
+        if (e & 1) { ${op.merge("power", "power", "one")} }
+        ${op.merge("one", "one", "one")}
+    }
+% endif
+% if parts:
+    for (idx k = 0; k < number; k++) {
+${behind(0, "k")}
+    }
+% endif
+% for s in range(1, streams):
+    ${state.copy(f"s{s}", f"s{s - 1}")}
+    if (left > ${s} * share) {
+${behind(s, f"number + {s - 1}")}
+    }
+% endfor
+% endif
+    const idx together = clamp((idx)(left - ${streams - 1} * share), (idx)0, share);
+    for (idx i = begin; i < begin + together; i++) {
+% for s in range(streams):
+        ${state.advance(f"s{s}", formula, f"(i + {s} * share)", kept)}
+% endfor
+    }
+% for s in range(streams):
+    for (idx i = begin + ${s} * share + together; i < min(begin + ${s + 1} * share, n); i++) {
+        ${state.advance(f"s{s}", formula, "i", kept)}
+    }
+% if responses:
+    if (left > ${s} * share) { ${state.write("left_parts", f"number + {s}", f"s{s}")} }
+% endif
+% endfor
+}

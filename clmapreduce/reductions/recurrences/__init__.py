@@ -1,0 +1,1 @@
+"""Operators of recurrences: maps of a state, composed."""

@@ -1,0 +1,87 @@
+"""States of a recurrence as the statements that a kernel template asks for: a state called `s` is one C variable per
+number of it, `s_y0`, ….
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import cast as typed
+
+from clmapreduce.dtypes import DType, Leaf, c_name, literal
+from clmapreduce.formula.formula import Formula, field_text
+from clmapreduce.formula.node import Record
+from clmapreduce.formula.statements import Statements
+from clmapreduce.reductions.recurrences.base import Recurrent
+
+
+@dataclass(frozen=True, eq=False)
+class StateText:
+    """The statements of one recurrence's states. narrow: indices are ints."""
+
+    bound: Recurrent
+    narrow: bool = False
+
+    @property
+    def _dtypes(self) -> dict[str, DType]:
+        return {c.name: c.dtype for c in self.bound.states}
+
+    def copy(self, state: str, source: str) -> str:
+        """Declares `state` as a copy of `source`."""
+        return "\n".join(f"{c_name(d)} {state}_{name} = {source}_{name};" for name, d in self._dtypes.items())
+
+    def start(self, state: str, formula: Formula) -> str:
+        """Declares `state` as the one before the line, which the formula's value at index 0 says."""
+        declared = " ".join(f"{c_name(d)} {state}_{name};" for name, d in self._dtypes.items())
+        block = Statements(1, self.narrow)
+        return declared + self._assigned(block, state, self.bound.start(self._value(block, formula, "0")))
+
+    def rest(self, state: str) -> str:
+        """Declares `state` as no state at all."""
+        numbers = [(c_name(c.dtype), f"{state}_{c.name}", literal(c.identity, c.dtype)) for c in self.bound.states]
+        return "\n".join(f"{kind} {name} = {value};" for kind, name, value in numbers)
+
+    def act(self, state: str, acc: str, response: str = "") -> str:
+        """Sets `state` to what the accumulator `acc` makes of it, with the state `response` for what it adds."""
+        block = Statements(1, self.narrow)
+        maps = block.record(acc, {c.name: c.dtype for c in self.bound.components})
+        if response:
+            maps = self.bound.adding(maps, block.record(response, self._dtypes))
+        return self._assigned(block, state, self.bound.act(maps, block.record(state, self._dtypes)))
+
+    def read(self, state: str, buffer: str, at: str) -> str:
+        """Declares `state` as the record number `at` of a byte buffer."""
+        places = self._places(buffer, at)
+        return "\n".join(f"{c_name(d)} {state}_{name} = {places[name]};" for name, d in self._dtypes.items())
+
+    def write(self, buffer: str, at: str, state: str) -> str:
+        """Stores the state into a byte buffer as its record number `at`."""
+        return "\n".join(f"{place} = {state}_{name};" for name, place in self._places(buffer, at).items())
+
+    def advance(
+        self, state: str, formula: Formula, at: str, store: Callable[[Mapping[Leaf, str], str, int], str] | None
+    ) -> str:
+        """Sets `state` to the one behind the index `at`, and hands the result there to `store`, if there is one."""
+        block = Statements(1, self.narrow)
+        before, value = block.record(state, self._dtypes), self._value(block, formula, at)
+        text = self._assigned(block, state, self.bound.advance(before, value))
+        if store is None:
+            return text
+        block = Statements(1, self.narrow)
+        block.add(store(block.texts(self.bound.output(block.record(state, self._dtypes))), at, 1))
+        return f"{text}\n{{\n{block}\n}}"
+
+    def _places(self, buffer: str, at: str) -> dict[str, str]:
+        layout = self.bound.state_layout
+        assert layout.fields is not None
+        return {
+            c.name: field_text(buffer, at, layout.itemsize, c.dtype, layout.fields[c.name][1])
+            for c in self.bound.states
+        }
+
+    def _value(self, block: Statements, formula: Formula, at: str) -> Record:
+        return typed(Record, block.load(formula, at)[0])
+
+    def _assigned(self, block: Statements, state: str, value: Record) -> str:
+        block.assign({f"{state}_{name}": value[name] for name in self._dtypes})
+        return "{\n" + str(block) + "\n}"

@@ -28,9 +28,9 @@ from clmapreduce.planning.mode import choose_mode, choose_scope
 from clmapreduce.planning.pipelines import PipelineRequest, TracedPipeline
 from clmapreduce.primitives.base import Primitive
 from clmapreduce.primitives.compiled import Compiled, Lowered
+from clmapreduce.primitives.operand import ACCUMULATE
 from clmapreduce.primitives.partials import keeps
 from clmapreduce.primitives.parts import Parts
-from clmapreduce.primitives.reduce import ACCUMULATE
 from clmapreduce.program.program import Program, shared, varies
 from clmapreduce.program.step import Kind, Step
 from clmapreduce.program.tracing import is_traced, tracing

@@ -124,7 +124,7 @@ def _operand(op: ReductionOp, value: Any, name: str, kind: Kind) -> tuple[Value,
     if isinstance(value, tuple):
         raise ShapeError(f"{name} takes one value per index, {len(value)} are given")
     operand = as_value(value, name)
-    if not _is_vector(operand):
+    if not is_vector(operand):
         raise ModeError(
             f"{name} takes its input element by element ({names_of(ASKS[kind.value])}); it is given one value, which "
             f"offers {names_of(WHOLE)} only: there is no vector between, put a Map that also uses the vector in front"
@@ -138,7 +138,7 @@ def _operand(op: ReductionOp, value: Any, name: str, kind: Kind) -> tuple[Value,
     return operand, bound
 
 
-def _is_vector(value: Value) -> bool:
+def is_vector(value: Value) -> bool:
     """Whether a value has one number per index; on a line of one element arguments do, and what is made of them."""
     nodes = postorder(list(components(value).values()))
     return varies(value) or (

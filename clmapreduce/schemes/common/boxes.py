@@ -40,6 +40,7 @@ _SEQUENTIAL = {
     "logsumexp": replace(_CPU, unroll=16),
     "pair": replace(_CPU, bytes=32, streams=2),
     "scan": _CPU,
+    "bases": _CPU,
     "runs": _CPU,
     "unfold": _CPU,
     "unfold_reduce": replace(_CPU, bytes=32, unroll=8),

@@ -1,0 +1,81 @@
+## cmr_radix_walk: keys to their places by one digit, the last launch of a pass of a radix sort, in the sequential mode: an item walks its share in order.
+##   in0  words    in1  a value per word, unless values are the words' indices (counts_up) or there are none    places[digit][group]  where they go
+##   out0  words, unless they are no longer wanted    out1  values    n, share  as in cmr_map
+##   gathered: words wait in a line of `line` for each digit, a line of the cache, until that is full: then it is written at once. A group's first line of
+##   a digit may begin in the middle, and belongs to the group before up to there.
+<%namespace name="mode" file="/mode/${context['compute_mode']}.cl.mako"/>
+<%namespace name="radix" file="/radix.cl.mako"/>
+<%
+parameters = [f"__global const {keys.word} *restrict in0"]
+if values and not counts_up: parameters += [f"__global const {values} *restrict in1"]
+parameters += ["__global const idx *restrict places"]
+if stores_keys: parameters += [f"__global {keys.word} *restrict out0"]
+if values: parameters += [f"__global {stored_values} *restrict out1"]
+columns = ([("out0", "keys_line", keys.word, keys.word)] if stores_keys else []) + ([("out1", "values_line", values, stored_values)] if values else [])
+%>
+<%def name="to_memory(out, array, kind, target, at, begin)">
+% if kind == target and line * itemsizes[array] >= 16:
+% for part in range(0, line, 16):
+        CMR_STREAM(${kind}${min(line, 16)}, ${out} + ${begin} + ${part}, CMR_PEEK(${kind}${min(line, 16)}, ${array} + ${at} + ${part}));
+% endfor
+% else:
+        for (int k = 0; k < ${line}; k++) ${out}[${begin} + k] = ${array}[${at} + k];
+% endif
+</%def>
+${radix.functions()}
+${mode.kernel_head("cmr_radix_walk", parameters + ["const int shift", "const idx groups", "const idx n", "const idx share"])} {
+    ${mode.local_array("next")}
+% if gathered:
+% for _, array, _, _ in columns:
+    ${mode.local_array(array)}
+% endfor
+% endif
+    const idx begin = CMR_MIN(n, CMR_GROUP * share), end = begin + CMR_MIN(share, n - begin);
+    for (int d = 0; d < ${digits}; d++) next[d] = places[d * groups + CMR_GROUP];
+    for (idx i = begin; i < end; i++) {
+        const ${keys.word} word = ${radix.entered("in0[i]")};
+        const int d = (int)${radix.digit("word")};
+        const idx at = next[d];
+        next[d] = at + 1;
+% if gathered:
+        const int slot = (int)(at & ${line - 1});
+% if stores_keys:
+        keys_line[d * ${line} + slot] = ${radix.stored("word")};
+% endif
+% if values:
+        values_line[d * ${line} + slot] = ${f"({values})i" if counts_up else "in1[i]"};
+% endif
+        if (slot == ${line - 1}) {
+            const idx line_begin = at - ${line - 1}, first = places[d * groups + CMR_GROUP];
+            if (line_begin >= first) {
+% for out, array, kind, target in columns:
+${to_memory(out, array, kind, target, f"d * {line}", "line_begin")}
+% endfor
+            } else {
+                for (int k = (int)(first - line_begin); k < ${line}; k++) {
+% for out, array, _, _ in columns:
+                    ${out}[line_begin + k] = ${array}[d * ${line} + k];
+% endfor
+                }
+            }
+        }
+% else:
+% if stores_keys:
+        out0[at] = ${radix.stored("word")};
+% endif
+% if values:
+        out1[at] = ${f"({values})i" if counts_up else "in1[i]"};
+% endif
+% endif
+    }
+% if gathered:
+    for (int d = 0; d < ${digits}; d++) {
+        const idx first = places[d * groups + CMR_GROUP], left = next[d] & ~(idx)${line - 1};
+        for (idx at = CMR_MIN(next[d], left > first ? left : first); at < next[d]; at++) {
+% for out, array, _, _ in columns:
+            ${out}[at] = ${array}[d * ${line} + (int)(at & ${line - 1})];
+% endfor
+        }
+    }
+% endif
+}

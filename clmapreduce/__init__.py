@@ -65,6 +65,8 @@ from clmapreduce.primitives import KeptPartials, Map, Partials, Pipeline, Reduce
 from clmapreduce.ranges import Ranges
 from clmapreduce.reductions import Operator
 from clmapreduce.segmented import KeyPlan, SegmentPlan, SpmvPlan, reduce_by_key, run_lengths, segmented_reduce, spmv
+from clmapreduce.sorting.arrays import argsort, sort, sort_by_key
+from clmapreduce.sorting.unique import unique
 from clmapreduce.tuning.tune import Tuned, tune
 from clmapreduce.version import __version__ as __version__
 
@@ -115,6 +117,7 @@ __all__ = [
     "Vi",
     "Vj",
     "arange",
+    "argsort",
     "array",
     "c_source",
     "cluster",
@@ -146,9 +149,12 @@ __all__ = [
     "segmented_reduce",
     "select_device",
     "series",
+    "sort",
+    "sort_by_key",
     "spmv",
     "stack",
     "tune",
+    "unique",
     "use",
     "where",
     "zeros",

@@ -12,7 +12,6 @@ from clmapreduce.calls.call import Output
 from clmapreduce.calls.options import Options, streams_past_caches
 from clmapreduce.calls.prepared import Prepared, prepare
 from clmapreduce.device.array import DeviceArray, NumpyArray
-from clmapreduce.device.context import Context
 from clmapreduce.domain.line import NARROW_LIMIT
 from clmapreduce.dtypes import INT64, DType, is_bfloat16
 from clmapreduce.errors import DTypeError
@@ -21,9 +20,6 @@ from clmapreduce.planning.lines import SortRequest
 from clmapreduce.planning.mode import choose_mode
 from clmapreduce.schemes.line.radix_keys import RadixKeys
 from clmapreduce.schemes.line.radix_sort import SortProblem
-
-WORDS = (1, 2, 4, 8)
-"""Bytes of what goes with a key through every pass."""
 
 
 def check_keys(dtype: DType, what: str) -> None:
@@ -50,11 +46,11 @@ def sort_indices(keys: Any, descending: bool, options: Options, bits: int | None
     return _prepared(problem, [keys], [INT64], options)
 
 
-def sort_pairs(keys: Any, values: Any, descending: bool, options: Options) -> Prepared:
-    """The same, of keys and a value of 1 to 8 bytes for each, both sorted by the keys."""
+def sort_pairs(keys: Any, values: Any, descending: bool, options: Options, bits: int | None = None) -> Prepared:
+    """The same, of keys and a value of 1, 2, 4 or 8 bytes for each, both in the stable order of the keys."""
     word = np.dtype(f"u{values.dtype.itemsize}")
     ordered = RadixKeys(keys.dtype, descending, ties=True, kept=keys.dtype.kind == "f" or is_bfloat16(keys.dtype))
-    problem = SortProblem(ordered, keys.size, True, word)
+    problem = SortProblem(ordered, keys.size, True, word, bits=bits)
     return _prepared(problem, [keys, values], [keys.dtype, values.dtype], options)
 
 
@@ -79,13 +75,3 @@ def _prepared(problem: SortProblem, arrays: Sequence[Any], dtypes: Sequence[DTyp
 def _whole(array: DeviceArray | NumpyArray) -> Any:
     """The array, or of a part of memory that begins further on a copy: kernels here take no place to begin at."""
     return array.__copy__() if isinstance(array, DeviceArray) and array.first else array
-
-
-def run(prepared: Prepared) -> list[Any]:
-    """The results of a call."""
-    return prepared.run()
-
-
-def options_of(context: Context, mode: str = "auto", wait_for: Sequence[Any] = ()) -> Options:
-    """The keywords of a call in one context."""
-    return Options(mode, context, wait_for)

@@ -22,6 +22,7 @@ from clmapreduce.schemes.segments.keys import KeysText
 from clmapreduce.schemes.segments.segment_kernel import Computed
 from clmapreduce.schemes.segments.team_kernel import TEAM
 
+
 @dataclass(frozen=True, eq=False)
 class MarksText(KeysText):
     """What marks where runs end. fours: four keys are loaded at once."""

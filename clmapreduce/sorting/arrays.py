@@ -101,6 +101,11 @@ def sorted_with(keys: Any, values: Sequence[Any], descending: bool, options: Opt
     return first, others
 
 
+def same(a: Node, b: Node) -> Any:
+    """Whether two sorted neighbours are equal, a NaN to a NaN."""
+    return (a == b) | ((a != a) & (b != b)) if a.dtype.kind == "f" else a == b
+
+
 def _keys(x: Any, context: Context | None, mode: str, wait_for: Sequence[Any]) -> tuple[Any, Options]:
     keys = checked(x, context)
     check_keys(keys.dtype, "the array")

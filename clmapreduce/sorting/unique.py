@@ -12,10 +12,9 @@ from clmapreduce.device.array import DeviceArray
 from clmapreduce.device.context import Context
 from clmapreduce.device.convert import array
 from clmapreduce.dtypes import INT64, refuse_bfloat16
-from clmapreduce.formula.node import Node
 from clmapreduce.host_room import needs_host_room
 from clmapreduce.segmented.keys import run_lengths
-from clmapreduce.sorting.arrays import checked, home_of_all, on_host
+from clmapreduce.sorting.arrays import checked, home_of_all, on_host, same
 from clmapreduce.sorting.line import check_keys, sort_indices, sort_keys
 
 
@@ -55,11 +54,6 @@ def unique(
         results.append(lengths)
     delivered = tuple(results) if isinstance(keys, DeviceArray) else tuple(map(on_host, results))
     return delivered[0] if len(delivered) == 1 else delivered
-
-
-def same(a: Node, b: Node) -> Any:
-    """Whether two keys are equal, a NaN to a NaN."""
-    return (a == b) | ((a != a) & (b != b)) if a.dtype.kind == "f" else a == b
 
 
 def _numbers(line: DeviceArray, starts: DeviceArray, order: DeviceArray | None) -> DeviceArray:

@@ -41,6 +41,7 @@ SUM = cm.Reduce("sum")
         (lambda: SUM(POINTS, keepdims=True), cm.ModeError, "keepdims="),
         (lambda: SUM(POINTS, initial=1), cm.ModeError, "initial="),
         (lambda: SUM(X, where=X > 0), cm.ModeError, "where="),
+        (lambda: cm.reduce_by_key(X, X, sort=True), cm.ModeError, "sort=True is not offered"),
         (lambda: cm.Scan("sum")(POINTS, axis=0), cm.ModeError, "Scan: axis="),
         (lambda: cm.Map("a")(X, length=10), cm.ModeError, "length="),
         (lambda: cm.Scan("sum")(POINTS), cm.ShapeError, "one dimension"),

@@ -24,6 +24,7 @@ SIZES = (1, 2, 31, 33, 1000, 4095, 4097, 100_003)
 DTYPES = [dtype for dtype in (*PLAIN, np.dtype("f2")) if dtype.kind != "c"]
 
 
+# The oracle is the stable sort: NumPy 2.4.6 left a -inf behind a larger float16 in its other one (AVX-512, 2026-11-26).
 def keys(rng: np.random.Generator, dtype: np.dtype, shape: Any) -> np.ndarray:
     """Random keys: of floats zeros of both signs, infinities, subnormal numbers and NaN of both signs too; sometimes few distinct ones."""
     x = np.asarray(values(rng, dtype, shape))
@@ -51,10 +52,10 @@ def test_lines_are_sorted_as_by_numpy(dtype: np.dtype, context: cm.Context, mode
             options: dict[str, Any] = {"context": context, "mode": mode}
             ordered, places = cm.sort(array, **options), cm.argsort(array, **options)
             assert isinstance(ordered, cm.DeviceArray) == isinstance(places, cm.DeviceArray) == isinstance(array, cm.DeviceArray)
-            assert_same(ordered, np.sort(x), length)
+            assert_same(ordered, np.sort(x, kind="stable"), length)
             assert np.array_equal(np.sort(np.asarray(ordered).view(f"u{dtype.itemsize}")), np.sort(x.view(f"u{dtype.itemsize}"))), "bits are kept"
             assert_same(places, order, length)
-        assert_same(np.asarray(cm.sort(array, descending=True, **options)), np.sort(x)[::-1], length)
+        assert_same(np.asarray(cm.sort(array, descending=True, **options)), np.sort(x, kind="stable")[::-1], length)
         down = np.asarray(cm.argsort(array, descending=True, **options))
         ranks = np.unique(x, return_inverse=True)[1]
         assert_same(down, np.argsort(-ranks, kind="stable"), "equal values stay in order")
@@ -93,7 +94,7 @@ def test_any_axis_is_sorted(shape: tuple[int, ...], context: cm.Context, mode: s
     x = keys(rng, DTYPES[rng.integers(len(DTYPES))], shape)
     for axis in (None, *range(-len(shape), len(shape))):
         for array in (x, cm.array(x, context)):
-            assert_same(np.asarray(cm.sort(array, axis=axis, context=context, mode=mode)), np.sort(x, axis=axis), (x.dtype, axis))
+            assert_same(np.asarray(cm.sort(array, axis=axis, context=context, mode=mode)), np.sort(x, axis=axis, kind="stable"), (x.dtype, axis))
             places = np.asarray(cm.argsort(array, axis=axis, context=context, mode=mode))
             assert_same(places, np.argsort(x, axis=axis, kind="stable"), (x.dtype, axis))
 
@@ -109,16 +110,16 @@ def test_few_long_lines_are_sorted_one_by_one(context: cm.Context, rng: np.rando
 def test_numpys_names_and_methods(context: cm.Context, rng: np.random.Generator) -> None:
     x = keys(rng, np.dtype("f4"), (6, 50))
     d = cm.array(x, context)
-    assert_same(np.sort(d).to_numpy(), np.sort(x))
-    assert_same(np.sort(d, axis=0, kind="stable").to_numpy(), np.sort(x, axis=0))
+    assert_same(np.sort(d).to_numpy(), np.sort(x, kind="stable"))
+    assert_same(np.sort(d, axis=0, kind="stable").to_numpy(), np.sort(x, axis=0, kind="stable"))
     assert_same(np.argsort(d, axis=None, kind="mergesort").to_numpy(), np.argsort(x, axis=None, kind="stable"))
     assert_same(d.argsort(axis=0).to_numpy(), x.argsort(axis=0, kind="stable"))
     part = d[2:4]
     part.sort()
-    x[2:4].sort()
+    x[2:4].sort(kind="stable")
     assert_same(d.to_numpy(), x)
     assert_same(d[1].argsort().to_numpy(), x[1].argsort(kind="stable"), "of a part that begins further on")
-    assert_same(d.__array_namespace__().sort(d, axis=0, descending=True).to_numpy(), np.sort(x, axis=0)[::-1])
+    assert_same(d.__array_namespace__().sort(d, axis=0, descending=True).to_numpy(), np.sort(x, axis=0, kind="stable")[::-1])
 
 
 @pytest.mark.parametrize(("bits", "gathers_from"), [(1, 0), (3, 1), (5, 1), (8, 1), (8, 0), (11, 1)])
@@ -141,7 +142,7 @@ def test_every_box_sorts(
     ordered, carried = prepared.run()
     same_bits(ordered, x[order], bits)
     same_bits(carried, order.astype("u4"), bits)
-    assert_same(cm.sort(device, mode=mode).to_numpy(), np.sort(x))
+    assert_same(cm.sort(device, mode=mode).to_numpy(), np.sort(x, kind="stable"))
     assert_same(cm.argsort(device, mode=mode).to_numpy(), order)
 
 

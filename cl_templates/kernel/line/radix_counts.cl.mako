@@ -5,7 +5,7 @@
 <%namespace name="mode" file="/mode/${context['compute_mode']}.cl.mako"/>
 <%namespace name="radix" file="/radix.cl.mako"/>
 ${radix.functions()}
-${mode.kernel_head("cmr_radix_counts", [f"__global const {keys.word} *restrict in0", "__global idx *restrict out0", "const int shift", "const idx groups", "const idx n", "const idx share"])} {
+${mode.kernel_head("cmr_radix_counts", [f"__global const {word} *restrict in0", "__global idx *restrict out0", "const int shift", "const idx groups", "const idx n", "const idx share"])} {
     ${mode.local_array("tables")}
     const idx begin = CMR_MIN(n, CMR_GROUP * share), end = begin + CMR_MIN(share, n - begin);
 % if compute_mode == "seq":
@@ -13,12 +13,12 @@ ${mode.kernel_head("cmr_radix_counts", [f"__global const {keys.word} *restrict i
     idx i = begin;
     for (; i + ${tables} <= end; i += ${tables}) {
 % for k in range(tables):
-        const ${keys.word} k${k} = ${radix.entered(f"in0[i + {k}]")};
+        const ${word} k${k} = ${radix.entered(f"in0[i + {k}]")};
         tables[${k * digits} + ${radix.digit(f"k{k}")}]++;
 % endfor
     }
     for (; i < end; i++) {
-        const ${keys.word} k0 = ${radix.entered("in0[i]")};
+        const ${word} k0 = ${radix.entered("in0[i]")};
         tables[${radix.digit("k0")}]++;
     }
 % else:
@@ -27,7 +27,7 @@ ${mode.kernel_head("cmr_radix_counts", [f"__global const {keys.word} *restrict i
     </%mode:each>
     ${mode.sync()}
     for (idx i = begin + CMR_LOCAL_ID; i < end; i += ${block}) {
-        const ${keys.word} k0 = ${radix.entered("in0[i]")};
+        const ${word} k0 = ${radix.entered("in0[i]")};
         atomic_inc(&tables[CMR_LOCAL_ID / ${block // tables} * ${digits} + ${radix.digit("k0")}]);
     }
     ${mode.sync()}

@@ -12,10 +12,10 @@
 width = block // tables
 tile = block * rows
 each_digits = max(1, digits // block)
-parameters = [f"__global const {keys.word} *restrict in0"]
+parameters = [f"__global const {word} *restrict in0"]
 if values and not counts_up: parameters += [f"__global const {values} *restrict in1"]
 parameters += ["__global const idx *restrict places"]
-if stores_keys: parameters += [f"__global {keys.word} *restrict out0"]
+if stores_keys: parameters += [f"__global {word} *restrict out0"]
 if values: parameters += [f"__global {stored_values} *restrict out1"]
 %>
 ## The rank of a row's words among those of their digit before them in the warp.
@@ -60,7 +60,7 @@ ${mode.kernel_head("cmr_radix_group", parameters + ["const int shift", "const id
         const idx row = t + warp * ${width * rows} + lane;
 % for r in range(rows):
         const idx at${r} = row + ${width * r};
-        const ${keys.word} word${r} = at${r} < end ? ${radix.entered(f"in0[at{r}]")} : (${keys.word})0;
+        const ${word} word${r} = at${r} < end ? ${radix.entered(f"in0[at{r}]")} : (${word})0;
 % if values and not counts_up:
         const ${values} value${r} = at${r} < end ? in1[at${r}] : (${values})0;
 % elif values:
@@ -112,7 +112,7 @@ ${ranked(r)}
         ${mode.sync()}
         const int live = (int)CMR_MIN((idx)${tile}, end - t);
         for (int k = item; k < live; k += ${block}) {
-            const ${keys.word} word = words[k];
+            const ${word} word = words[k];
             const idx at = bases[${radix.digit("word")}] + k;
 % if stores_keys:
             out0[at] = ${radix.stored("word")};

@@ -8,12 +8,12 @@
 <%namespace name="radix" file="/radix.cl.mako"/>
 <%
 AHEAD = 8
-parameters = [f"__global const {keys.word} *restrict in0"]
+parameters = [f"__global const {word} *restrict in0"]
 if values and not counts_up: parameters += [f"__global const {values} *restrict in1"]
 parameters += ["__global const idx *restrict places"]
-if stores_keys: parameters += [f"__global {keys.word} *restrict out0"]
+if stores_keys: parameters += [f"__global {word} *restrict out0"]
 if values: parameters += [f"__global {stored_values} *restrict out1"]
-columns = ([("out0", "keys_line", keys.word, keys.word)] if stores_keys else []) + ([("out1", "values_line", values, stored_values)] if values else [])
+columns = ([("out0", "keys_line", word, word)] if stores_keys else []) + ([("out1", "values_line", values, stored_values)] if values else [])
 %>
 <%def name="to_memory(out, array, kind, target, at, begin)">
 % if kind == target and line * itemsizes[array] >= 16:
@@ -72,7 +72,7 @@ ${mode.kernel_head("cmr_radix_walk", parameters + ["const int shift", "const idx
     idx i = begin;
     for (; i + ${AHEAD} <= end; i += ${AHEAD}) {
 % for k in range(AHEAD):
-        const ${keys.word} word${k} = ${radix.entered(f"in0[i + {k}]")};
+        const ${word} word${k} = ${radix.entered(f"in0[i + {k}]")};
         const int digit${k} = (int)${radix.digit(f"word{k}")};
 % endfor
 % for k in range(AHEAD):
@@ -82,7 +82,7 @@ ${placed(f"word{k}", f"digit{k}", f"(i + {k})")}
 % endfor
     }
     for (; i < end; i++) {
-        const ${keys.word} word = ${radix.entered("in0[i]")};
+        const ${word} word = ${radix.entered("in0[i]")};
         const int digit = (int)${radix.digit("word")};
 ${placed("word", "digit", "i")}
     }

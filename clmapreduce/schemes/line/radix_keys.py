@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Literal
 
 import numpy as np
 
-from clmapreduce.dtypes import DType, c_name, is_bfloat16
+from clmapreduce.dtypes import DType, is_bfloat16
 
 _MANTISSA = {2: 10, 4: 23, 8: 52}
 _BFLOAT16_MANTISSA = 7
@@ -30,13 +31,8 @@ class RadixKeys:
         return np.dtype(f"u{self.number.itemsize}")
 
     @property
-    def word(self) -> str:
-        """The C type of a word."""
-        return c_name(self.dtype)
-
-    @property
-    def kind(self) -> str:
-        """u, i or f."""
+    def kind(self) -> Literal["u", "i", "f"]:
+        """What orders them: unsigned integers, integers, floats."""
         return "f" if is_bfloat16(self.number) or self.number.kind == "f" else "i" if self.number.kind == "i" else "u"
 
     @property
@@ -45,23 +41,20 @@ class RadixKeys:
         return 1 if self.number.kind == "b" else 8 * self.number.itemsize
 
     @property
-    def top(self) -> str:
-        """The sign's bit."""
-        return self._literal(1 << (self.bits - 1))
+    def sign(self) -> int:
+        """The bit of the sign."""
+        return 1 << (self.bits - 1)
 
     @property
-    def infinity(self) -> str:
+    def infinity(self) -> int:
         """The bits of infinity."""
-        return self._literal((1 << (self.bits - 1)) - (1 << self._mantissa))
+        return self.sign - (1 << self._mantissa)
 
     @property
-    def negative_nans(self) -> str:
+    def negative_nans(self) -> int:
         """How many words are NaN with the sign."""
-        return self._literal((1 << self._mantissa) - 1)
+        return (1 << self._mantissa) - 1
 
     @property
     def _mantissa(self) -> int:
         return _BFLOAT16_MANTISSA if is_bfloat16(self.number) else _MANTISSA[self.number.itemsize]
-
-    def _literal(self, value: int) -> str:
-        return f"({self.word}){value:#x}{'ul' if self.number.itemsize == 8 else 'u'}"

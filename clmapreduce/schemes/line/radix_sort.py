@@ -8,6 +8,7 @@ group orders a tile of its share in local memory first, so that words of one dig
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TypeAlias
 
 from clmapreduce.domain.line import Line
 from clmapreduce.dtypes import INT32, INT64, DType, c_name
@@ -20,6 +21,9 @@ from clmapreduce.schemes.common.local_arrays import accumulators
 from clmapreduce.schemes.line.bases import ADDED, BasesText
 from clmapreduce.schemes.line.radix_boxes import RadixBox, radix_box
 from clmapreduce.schemes.line.radix_keys import RadixKeys
+
+Names: TypeAlias = "tuple[str, ...]"
+"""Arrays of a plan."""
 
 LINE = 128
 """Bytes of a digit that wait for each other: two lines of a cache, which are written half as often as one."""
@@ -55,10 +59,13 @@ class SortProblem:
 
 @dataclass(frozen=True, eq=False)
 class CountsText(KernelText):
-    """first: the pass reads keys, and not words of the pass before. tables: of counts of a group."""
+    """word: the C type of keys. first: the pass reads keys, and not words of the pass before. tables: of counts of a
+    group.
+    """
 
     template = "kernel/line/radix_counts"
     keys: RadixKeys
+    word: str
     first: bool
     bits: int
     block: int
@@ -75,9 +82,12 @@ class CountsText(KernelText):
 
 @dataclass(frozen=True, eq=False)
 class PlacingText(KernelText):
-    """What puts words where they belong. first, last: of the passes. values, stored_values: C types; empty without."""
+    """What puts words where they belong. first, last: of the passes. word, values, stored_values: C types; empty
+    without.
+    """
 
     keys: RadixKeys
+    word: str
     first: bool
     last: bool
     bits: int
@@ -112,7 +122,7 @@ class WalkText(PlacingText):
         index = "int" if self.narrow else "long"
         lines = [LocalArray("next", index, self.digits)]
         if self.gathered and self.stores_keys:
-            lines.append(LocalArray("keys_line", self.keys.word, self.digits * self.line))
+            lines.append(LocalArray("keys_line", self.word, self.digits * self.line))
         if self.gathered and self.values:
             lines.append(LocalArray("values_line", self.values, self.digits * self.line))
         return tuple(lines)
@@ -137,7 +147,7 @@ class GroupText(PlacingText):
         others = (LocalArray("others", self.values, tile),) if self.values else ()
         return (
             *accumulators(ADDED, self.block), LocalArray("tables", "int", self.tables * self.digits),
-            LocalArray("bases", index, self.digits), LocalArray("words", self.keys.word, tile), *others,
+            LocalArray("bases", index, self.digits), LocalArray("words", self.word, tile), *others,
         )  # fmt: skip
 
 
@@ -148,7 +158,7 @@ class _Passes:
         self.problem, self.mode, self.box = problem, mode, box
         self.count = -(-problem.significant // box.bits)
         self.bits = -(-problem.significant // self.count)
-        self.line = Line(problem.length)
+        self.line, self.word = Line(problem.length), c_name(problem.keys.dtype)
         self.target = Target.of(mode, facts, self.line.narrow, streaming)
         self.groups, self.share = self.line.shares(max(1, facts.compute_units * box.groups), box.block * box.rows)
         bases = within_local_memory(launch_box("bases", mode, facts), ADDED.layout.itemsize, facts)
@@ -166,7 +176,7 @@ class _Passes:
             sizes[name] = problem.length * dtype.itemsize
         return sizes
 
-    def targets(self, p: int) -> tuple[str, ...]:
+    def targets(self, p: int) -> Names:
         """The arrays that a pass writes: words, unless nobody reads them, and values. Every other pass writes to the
         results' memory, so that the last one does.
         """
@@ -178,7 +188,7 @@ class _Passes:
             names = (*names, out if left % 2 == 0 else "values")
         return names
 
-    def sources(self, p: int) -> tuple[str, ...]:
+    def sources(self, p: int) -> Names:
         """The arrays that a pass reads."""
         if p:
             return self.targets(p - 1)
@@ -191,7 +201,7 @@ class _Passes:
         keys, shift = self.problem.keys, ("int", p * self.bits)
         sizes: Arguments = (shift, ("idx", groups), ("idx", self.line.length), ("idx", self.share))
         source, *_ = self.sources(p)
-        counts = CountsText(self.target, keys, first, self.bits, box.block, box.tables)
+        counts = CountsText(self.target, keys, self.word, first, self.bits, box.block, box.tables)
         placing, read, written = self._placing(p), self.sources(p), self.targets(p)
         chunks, sums = groups << self.bits, ("counts", "total")
         return (
@@ -205,7 +215,8 @@ class _Passes:
         values = "" if problem.values is None else c_name(problem.values)
         stored = values if problem.results is None or not last else c_name(problem.results)
         stores_keys, counts_up = problem.wants_keys or not last, problem.counts_up and p == 0
-        common = (self.target, problem.keys, p == 0, last, self.bits, stores_keys, values, stored, counts_up)
+        pass_of = (p == 0, last, self.bits, stores_keys, values, stored, counts_up)
+        common = (self.target, problem.keys, self.word, *pass_of)
         if self.mode is ComputeMode.PARALLEL:
             return GroupText(*common, box.block, box.rows, box.tables)
         sizes = problem.keys.number.itemsize, 0 if problem.values is None else problem.values.itemsize

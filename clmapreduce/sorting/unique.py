@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -11,8 +13,10 @@ from clmapreduce.checks import switch
 from clmapreduce.device.array import DeviceArray
 from clmapreduce.device.context import Context
 from clmapreduce.device.convert import array
-from clmapreduce.dtypes import INT64, refuse_bfloat16
+from clmapreduce.dtypes import INT64
+from clmapreduce.formula.node import Node
 from clmapreduce.host_room import needs_host_room
+from clmapreduce.schemes.line.radix_keys import RadixKeys
 from clmapreduce.segmented.keys import run_lengths
 from clmapreduce.sorting.arrays import checked, home_of_all, on_host, same
 from clmapreduce.sorting.line import check_keys, sort_indices, sort_keys
@@ -34,7 +38,6 @@ def unique(
     counts, nan = switch(return_counts, "return_counts"), switch(equal_nan, "equal_nan")
     keys = checked(x, context)
     check_keys(keys.dtype, "the array")
-    refuse_bfloat16(keys.dtype, "the array")
     home = home_of_all([keys], context)
     options = Options(mode, home)
     line = (keys if isinstance(keys, DeviceArray) else array(keys, home)).reshape(-1)
@@ -44,8 +47,13 @@ def unique(
         line = line[order]
     elif line.size > 1:
         line = sort_keys(line, False, options).run()[0]
-    values, lengths, starts = run_lengths(line, equal=same if nan else None, mode=mode, context=home)
-    results = [values]
+    own = RadixKeys(line.dtype)
+    if own.kind == "f" and line.dtype.itemsize == 2:  # few devices compute with these
+        equal = _same_bits(own.sign - 1, own.infinity, nan)
+        values, lengths, starts = run_lengths(line.view(own.dtype), equal=equal, mode=mode, context=home)
+    else:
+        values, lengths, starts = run_lengths(line, equal=same if nan else None, mode=mode, context=home)
+    results = [values.view(line.dtype)]
     if index:
         results.append(starts if order is None else order[starts])
     if inverse:
@@ -54,6 +62,19 @@ def unique(
         results.append(lengths)
     delivered = tuple(results) if isinstance(keys, DeviceArray) else tuple(map(on_host, results))
     return delivered[0] if len(delivered) == 1 else delivered
+
+
+@lru_cache(maxsize=8)
+def _same_bits(size: int, infinity: int, nan: bool) -> Callable[[Node, Node], Any]:
+    """Whether two floats are equal, told by their bits. size: those without the sign. infinity: those of infinity. nan:
+    whether NaN are equal.
+    """
+
+    def equal(a: Node, b: Node) -> Any:
+        ordered = ((a == b) & ((a & size) <= infinity)) | (((a | b) & size) == 0)
+        return ordered | (((a & size) > infinity) & ((b & size) > infinity)) if nan else ordered
+
+    return equal
 
 
 def _numbers(line: DeviceArray, starts: DeviceArray, order: DeviceArray | None) -> DeviceArray:

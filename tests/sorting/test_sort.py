@@ -122,6 +122,17 @@ def test_numpys_names_and_methods(context: cm.Context, rng: np.random.Generator)
     assert_same(d.__array_namespace__().sort(d, axis=0, descending=True).to_numpy(), np.sort(x, axis=0, kind="stable")[::-1])
 
 
+def test_bfloat16_is_sorted_by_its_bits(context: cm.Context, mode: str, rng: np.random.Generator) -> None:
+    ml_dtypes = pytest.importorskip("ml_dtypes")
+    wide = keys(rng, np.dtype("f4"), 3001)
+    x = wide.astype(ml_dtypes.bfloat16)
+    order = np.argsort(x.astype("f4"), kind="stable")
+    for array in (x, cm.array(x, context)):
+        assert_same(np.asarray(cm.sort(array, context=context, mode=mode)).astype("f4"), x[order].astype("f4"))
+        assert_same(np.asarray(cm.argsort(array, context=context, mode=mode)), order)
+    assert_same(cm.unique(x, context=context, mode=mode).astype("f4"), np.unique(x.astype("f4")))
+
+
 @pytest.mark.parametrize(("bits", "gathers_from"), [(1, 0), (3, 1), (5, 1), (8, 1), (8, 0), (11, 1)])
 def test_every_box_sorts(
     bits: int, gathers_from: int, context: cm.Context, mode: str, rng: np.random.Generator, monkeypatch: pytest.MonkeyPatch

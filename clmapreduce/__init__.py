@@ -65,7 +65,9 @@ from clmapreduce.primitives import KeptPartials, Map, Partials, Pipeline, Reduce
 from clmapreduce.ranges import Ranges
 from clmapreduce.reductions import Operator
 from clmapreduce.segmented import KeyPlan, SegmentPlan, SpmvPlan, reduce_by_key, run_lengths, segmented_reduce, spmv
+from clmapreduce.segmented.prefixes.scan import scan_by_key, segmented_scan
 from clmapreduce.sorting.arrays import argsort, sort, sort_by_key
+from clmapreduce.sorting.median import segmented_median
 from clmapreduce.sorting.unique import unique
 from clmapreduce.tuning.tune import Tuned, tune
 from clmapreduce.version import __version__ as __version__
@@ -146,7 +148,10 @@ __all__ = [
     "qf",
     "reduce_by_key",
     "run_lengths",
+    "scan_by_key",
+    "segmented_median",
     "segmented_reduce",
+    "segmented_scan",
     "select_device",
     "series",
     "sort",

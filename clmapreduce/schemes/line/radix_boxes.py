@@ -26,7 +26,7 @@ class RadixBox:
 # Processor time of a sort on 2 cores of an EPYC (L2 of 1 MiB each, L3 of 32 MiB, Intel's runtime, 2026-11-26), halved:
 # 2^20 float32 took 1.85 ms by 11 bits, 2.52 by 8 and 2.50 with lines; 2^22 took 14.5, 11.0 and 11.0 by 11 bits with
 # lines; 2^23 took 29.7, 26.0 and 20.5; 2^24 float64 by 11 bits with lines of 64, 128 and 256 bytes 138, 122 and 116.
-_SEQUENTIAL = RadixBox(bits=11, block=1, rows=4096, groups=1, tables=2, gathers_from=3 << 22)
+_SEQUENTIAL = RadixBox(bits=11, block=1, rows=16384, groups=2, tables=2, gathers_from=3 << 22)
 _GPU = RadixBox(bits=8, block=256, rows=16, groups=4, tables=8)
 _PARALLEL_CPU = RadixBox(bits=8, block=32, rows=4, groups=4, tables=2)
 

@@ -10,6 +10,7 @@ import numpy as np
 
 from clmapreduce.calls.call import Output, check_out
 from clmapreduce.calls.chunked import takes_chunks
+from clmapreduce.calls.frames import arrays_of, framed
 from clmapreduce.calls.options import Options
 from clmapreduce.calls.prepared import Prepared
 from clmapreduce.calls.progress import followed
@@ -54,7 +55,8 @@ def reduce_by_key(
     function of two neighbouring keys that tells whether a run goes on; by default ==, so that a NaN is a run of its
     own. key: which key of a run is given, its "first" or "last". sort: keys are sorted first, stably, and values with
     them, so that every key has one run; NaN then are one key. Sorted keys are bools, integers or floats; texts, dates
-    and other objects of the host are numbered by `numpy.unique`, and their keys come back as NumPy arrays.
+    and other objects of the host are numbered by `numpy.unique`, and their keys come back as NumPy arrays. Of pandas'
+    columns the keys are an Index, and reductions a Series under it, of a DataFrame a DataFrame.
     values: (n, *trailing); they, `op`, `init`, `map` and `accumulate` are as for `cm.segmented_reduce`.
     count: "host" waits for the number of runs R and gives arrays of just this length. "device" waits for nothing and
     gives (keys, reduced, R): arrays of length n and an int64 of shape (); from entry R on they are undefined.
@@ -62,15 +64,17 @@ def reduce_by_key(
 
     Raises ShapeError where the lengths differ, else as `cm.segmented_reduce`.
     """
-    coded = codes_of(keys)
-    if coded is not None:
+    frame, coded = framed(keys, values), codes_of(keys)
+    if frame is not None or coded is not None:
         if count == "device" or out is not None:
-            raise ModeError("texts, dates and objects as keys stay on the host: leave count='device' and out= away")
+            raise ModeError("texts, dates, objects and pandas' columns stay on the host: leave count and out= away")
         each, reduced = reduce_by_key(
-            coded.numbers, values, op, equal=equal, key=key, init=init, map=map, accumulate=accumulate, mode=mode,
-            context=context, wait_for=wait_for, sort=sort,
+            np.asarray(keys) if coded is None else coded.numbers, values if frame is None else arrays_of(values), op,
+            equal=equal, key=key, init=init, map=map, accumulate=accumulate, mode=mode, context=context,
+            wait_for=wait_for, sort=sort,
         )  # fmt: skip
-        return coded.named(each), reduced
+        each = each if coded is None else coded.named(each)
+        return (each, reduced) if frame is None else frame.keyed(each, reduced)
     arrays, front = front_of(values, map)
     inputs = gathered([keys, *arrays], context, ("keys", *["values"] * len(arrays)))
     options = Options(mode, inputs.context, wait_for, out)

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from clmapreduce.calls.chunked import is_chunked
+from clmapreduce.calls.frames import arrays_of, framed
 from clmapreduce.calls.options import Options
 from clmapreduce.checks import switch
 from clmapreduce.device.context import Context
@@ -29,6 +30,7 @@ from clmapreduce.segmented.geometry import expanded, geometry
 from clmapreduce.segmented.inputs import Gathered, gathered
 from clmapreduce.segmented.keys import run_lengths
 from clmapreduce.segmented.runs import Equal
+from clmapreduce.sorting.codes import codes_of
 
 
 @needs_host_room
@@ -56,9 +58,18 @@ def scan_by_key(
     keys: Any, values: Any, op: str | ReductionOp = "sum", *, exclusive: bool = False, equal: Equal | None = None,
     mode: str = "auto", context: Context | None = None, wait_for: Sequence[Any] = (), out: Any = None,
 ) -> Any:  # fmt: skip
-    """As `segmented_scan`, of runs of equal neighbours among the keys, (n,); these and `equal` as for `cm.reduce_by_key`.
-    The number of runs is waited for.
+    """As `segmented_scan`, of runs of equal neighbours among the keys, (n,), which `equal` compares as for
+    `cm.reduce_by_key`. Of a pandas' Series among the values the result is one, under its index. The number of runs is
+    waited for.
     """
+    frame, coded = framed(keys, values), codes_of(keys)
+    if frame is not None or coded is not None:
+        own_keys = np.asarray(keys) if coded is None else coded.numbers
+        result = scan_by_key(
+            own_keys, values if frame is None else arrays_of(values), op, exclusive=exclusive, equal=equal, mode=mode,
+            context=context, wait_for=wait_for, out=out,
+        )  # fmt: skip
+        return result if frame is None else frame.alike(result)
     inputs = _gathered([keys, values], context, ("keys", "values"))
     own, data = inputs.arrays
     if len(own) != len(data):

@@ -21,6 +21,7 @@ from clmapreduce.arrays import (
     zeros_like,
 )
 from clmapreduce.device.array import DeviceArray
+from clmapreduce.device.awaited import wait
 from clmapreduce.device.context import Context, Device, devices, select_device, use
 from clmapreduce.device.convert import array
 from clmapreduce.dtypes import DD as dd
@@ -161,6 +162,7 @@ __all__ = [
     "tune",
     "unique",
     "use",
+    "wait",
     "where",
     "zeros",
     "zeros_like",

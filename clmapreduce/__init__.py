@@ -21,6 +21,7 @@ from clmapreduce.arrays import (
     zeros_like,
 )
 from clmapreduce.device.array import DeviceArray
+from clmapreduce.device.awaited import wait
 from clmapreduce.device.context import Context, Device, devices, select_device, use
 from clmapreduce.device.convert import array
 from clmapreduce.dtypes import DD as dd
@@ -65,6 +66,10 @@ from clmapreduce.primitives import KeptPartials, Map, Partials, Pipeline, Recurr
 from clmapreduce.ranges import Ranges
 from clmapreduce.reductions import Operator
 from clmapreduce.segmented import KeyPlan, SegmentPlan, SpmvPlan, reduce_by_key, run_lengths, segmented_reduce, spmv
+from clmapreduce.segmented.prefixes.scan import scan_by_key, segmented_scan
+from clmapreduce.sorting.arrays import argsort, sort, sort_by_key
+from clmapreduce.sorting.median import segmented_median
+from clmapreduce.sorting.unique import unique
 from clmapreduce.tuning.tune import Tuned, tune
 from clmapreduce.version import __version__ as __version__
 
@@ -116,6 +121,7 @@ __all__ = [
     "Vi",
     "Vj",
     "arange",
+    "argsort",
     "array",
     "c_source",
     "cluster",
@@ -144,13 +150,20 @@ __all__ = [
     "qf",
     "reduce_by_key",
     "run_lengths",
+    "scan_by_key",
+    "segmented_median",
     "segmented_reduce",
+    "segmented_scan",
     "select_device",
     "series",
+    "sort",
+    "sort_by_key",
     "spmv",
     "stack",
     "tune",
+    "unique",
     "use",
+    "wait",
     "where",
     "zeros",
     "zeros_like",

@@ -22,7 +22,7 @@ ROWS = (
     ("device",),
     ("calls",),
     ("tuning",),
-    ("primitives", "series", "pairwise", "segmented", "cluster"),
+    ("primitives", "series", "pairwise", "segmented", "sorting", "cluster"),
     ("arrays", "dask", "torch"),
     ("__init__",),
     ("demo", "doctor", "cli", "__main__"),

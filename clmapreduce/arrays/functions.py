@@ -6,7 +6,6 @@ from typing import Any
 
 import numpy as np
 
-from clmapreduce.arrays.axes import axis_of
 from clmapreduce.arrays.elementwise import array_of, converted
 from clmapreduce.arrays.joining import concatenate
 from clmapreduce.arrays.operands import all_on_device, on_device
@@ -15,6 +14,7 @@ from clmapreduce.arrays.reductions import sum as sum_of
 from clmapreduce.arrays.shapes import astype, expand_dims
 from clmapreduce.arrays.subscripts.masks import flat_nonzero, nonzero
 from clmapreduce.arrays.subscripts.read import selected
+from clmapreduce.calls.axes import axis_of
 from clmapreduce.checks import dtype_of, is_whole, quoted, whole
 from clmapreduce.device.array import DeviceArray
 from clmapreduce.device.context import Context

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from clmapreduce.arrays.axes import axis_of
 from clmapreduce.arrays.elementwise import where as select_where
 from clmapreduce.arrays.operands import all_on_device, is_number, on_device, operand
 from clmapreduce.arrays.promotion import common
 from clmapreduce.arrays.shapes import expand_dims
 from clmapreduce.arrays.subscripts.masks import nonzero
 from clmapreduce.arrays.subscripts.write import assign
+from clmapreduce.calls.axes import axis_of
 from clmapreduce.checks import dtype_of, quoted
 from clmapreduce.device.array import DeviceArray
 from clmapreduce.device.array import empty as allocated

@@ -11,22 +11,24 @@ from typing import Any
 
 import numpy as np
 
-from clmapreduce.arrays import creation, functions, joining, reductions, scans, shapes
+from clmapreduce.arrays import creation, functions, joining, reductions, scans, shapes, sorting
 from clmapreduce.arrays.elementwise import elementwise, run
 from clmapreduce.arrays.subscripts import masks
 from clmapreduce.arrays.ufuncs import UFUNCS
 from clmapreduce.formula.functions import apply
 from clmapreduce.primitives.map import Map
 
-MODULES = (creation, functions, joining, masks, reductions, scans, shapes)
+MODULES = (creation, functions, joining, masks, reductions, scans, shapes, sorting)
 NAMES = (
-    "all", "allclose", "any", "arange", "argmax", "argmin", "argwhere", "array_equal", "asarray", "astype",
+    "all", "allclose", "any", "arange", "argmax", "argmin", "argsort", "argwhere", "array_equal", "asarray", "astype",
     "broadcast_arrays", "broadcast_to", "can_cast", "clip", "concat", "concatenate", "copy", "copyto",
     "count_nonzero", "cumprod", "cumsum", "cumulative_prod", "cumulative_sum", "diff", "empty", "empty_like",
     "expand_dims", "flatnonzero", "flip", "full", "full_like", "hstack", "imag", "isclose", "linspace",
     "matrix_transpose", "max", "mean", "min", "moveaxis", "ndim", "nonzero", "ones", "ones_like", "permute_dims",
-    "prod", "ravel", "real", "reshape", "result_type", "round", "shape", "size", "squeeze", "stack", "std", "sum",
-    "swapaxes", "take", "transpose", "var", "vstack", "where", "zeros", "zeros_like",
+    "prod", "ravel", "real", "reshape", "result_type", "round", "shape", "size", "sort",
+    "squeeze", "stack", "std", "sum",
+    "swapaxes", "take", "transpose", "unique", "unique_all", "unique_counts", "unique_inverse",
+    "unique_values", "var", "vstack", "where", "zeros", "zeros_like",
 )  # fmt: skip
 """The functions that are not elementwise."""
 

@@ -3,37 +3,31 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
 
 import numpy as np
 
-from clmapreduce.arrays.axes import Lines, axes_of, lines_of, reduced_shape
 from clmapreduce.arrays.creation import full
 from clmapreduce.arrays.elementwise import conversion
 from clmapreduce.arrays.operands import on_device
-from clmapreduce.calls.arguments import Argument, Arguments, Signature, array_argument
+from clmapreduce.calls.arguments import Argument, Shape, Signature
+from clmapreduce.calls.axes import Lines, axes_of, lines_of, reduced_shape
 from clmapreduce.calls.options import Options
 from clmapreduce.calls.prepared import Prepared
 from clmapreduce.checks import dtype_of, real
-from clmapreduce.device.array import DeviceArray, Part, empty
+from clmapreduce.device.array import DeviceArray, empty
 from clmapreduce.dtypes import BOOL, FLOAT16, FLOAT32, FLOAT64, DType, is_complex, number_of, word_of
 from clmapreduce.errors import ShapeError
 from clmapreduce.formula.formula import Access
 from clmapreduce.formula.functions import apply
 from clmapreduce.formula.node import Node
+from clmapreduce.primitives.along import Batch, prepare_lines
 from clmapreduce.primitives.pipeline import Pipeline, fuse
 from clmapreduce.primitives.reduce import Reduce
 from clmapreduce.reductions.moments import Moments
-
-FEW, LONG = 32, 1 << 16
-"""Up to so many lines, each at least so long, are reduced one after the other, each by the whole device."""
-
-FEW_COLUMNS = 4
-"""As FEW, of lines that lie side by side, on a CPU: an item walks a vector of them. Sums of 10⁶ × 16 float32 took 21 ms
-side by side and 214 one by one, those of 4·10⁶ × 3 took 31 and 20 (Intel's runtime, 2 cores of an EPYC, 2026-11-26).
-"""
 
 _NAMED = {"sum": "sum", "prod": "product", "min": "minimum", "max": "maximum", "any": "any", "all": "all",
           "argmin": "argmin", "argmax": "argmax"}  # fmt: skip
@@ -133,44 +127,16 @@ def _reduced(
         rest = np.float64(lines.length if name == "mean" else np.maximum(lines.length - less, 0))
         with np.errstate(all="ignore"):
             numbers = (real_part(reduction.value).type(rest if name == "mean" else lines.length / rest),)
-    return reduce_lines(reducing(reduction), lines, numbers, reduction.result, mode).reshape(shape)
+    return run_lines(reducing(reduction), [lines], numbers, shape, mode)
 
 
-def reduce_lines(
-    function: Pipeline, lines: Lines, numbers: tuple[Any, ...], dtype: DType, mode: str = "auto"
+def run_lines(
+    function: Pipeline, lines: Sequence[Lines], numbers: tuple[Any, ...], shape: Shape, mode: str = "auto"
 ) -> DeviceArray:
-    """One value per line, (rows,), of a fused function that takes a line and numbers."""
-    rows = lines.rows
-    columns = lines.width > 1 and lines.array.context.facts.kind == "cpu"
-    if rows > 1 and (rows > (FEW_COLUMNS if columns else FEW) or lines.length < LONG):
-        return run_lines(function, lines, numbers, mode)
-    results = empty((rows,), dtype, lines.array.context)
-    for row in range(rows):
-        run_single(function, lines, numbers, row, Part(results, (), dtype, row), mode)
-    return results
-
-
-def run_single(
-    function: Pipeline, lines: Lines, numbers: tuple[Any, ...] = (), row: int = 0, out: DeviceArray | None = None,
-    mode: str = "auto",
-) -> DeviceArray:  # fmt: skip
-    """What a fused function gives of one line."""
-    context = lines.array.context
-    arguments = Arguments(context, (lines.line(row), *map(number_argument, numbers)), (lines.length,), True)
-    return _run(function, arguments, Options(mode, context, out=out), False)
-
-
-def run_lines(function: Pipeline, lines: Lines, numbers: tuple[Any, ...] = (), mode: str = "auto") -> DeviceArray:
-    """What a fused function gives of every line, in one launch."""
-    x, rows = lines.array, lines.rows
-    access, width = (Access.VECTOR, None) if lines.width == 1 else (Access.ACROSS, lines.width)
-    inputs = (array_argument(x, access, width=width), *map(number_argument, numbers))
-    arguments = Arguments(x.context, inputs, (rows, lines.length), True, (rows,))
-    return _run(function, arguments, Options(mode, x.context), True)
-
-
-def _run(function: Pipeline, arguments: Arguments, options: Options, batch: bool) -> DeviceArray:
-    prepared = function.prepared(arguments, options, batch)
+    """What a fused function gives of every line. lines: of each array that it takes. shape: of one value per line."""
+    context = lines[0].array.context  # type: ignore[union-attr]  # arrays of a device
+    batch = Batch(context, lines, tuple(map(number_argument, numbers)), shape, True)
+    prepared = prepare_lines(function, batch, Options(mode, context))
     result: DeviceArray = (prepared.run() if isinstance(prepared, Prepared) else prepared)[0]
     return result
 

@@ -5,15 +5,17 @@ from __future__ import annotations
 from functools import lru_cache
 from typing import Any
 
-from clmapreduce.arrays.axes import axis_of, lines_of
 from clmapreduce.arrays.elementwise import conversion
 from clmapreduce.arrays.operands import on_device
-from clmapreduce.arrays.reductions import run_lines, run_single, sum_dtypes
-from clmapreduce.arrays.subscripts.read import in_steps
+from clmapreduce.arrays.reductions import sum_dtypes
+from clmapreduce.calls.axes import axis_of
+from clmapreduce.calls.options import Options
+from clmapreduce.calls.prepared import Prepared
 from clmapreduce.device.array import DeviceArray, empty
 from clmapreduce.dtypes import DType
 from clmapreduce.errors import ShapeError
 from clmapreduce.formula.node import Node
+from clmapreduce.primitives.along import prepare_scan
 from clmapreduce.primitives.pipeline import Pipeline, fuse
 from clmapreduce.primitives.scan import Scan
 
@@ -50,18 +52,13 @@ def _scanned(op: str, x: DeviceArray, axis: int | None, dtype: Any, mode: str = 
     value, result = sum_dtypes(x.dtype, dtype)
     if not x.size:
         return empty(x.shape, result, x.context)
-    lines = lines_of(x, (along,))
-    function = _scan(op, value, result)
-    if lines.rows == 1:
-        return run_single(function, lines, mode=mode).reshape(x.shape)
-    results = run_lines(function, lines, mode=mode)
-    shape = (lines.before, lines.width, lines.length)
-    turned = in_steps(results, 0, (shape[0], shape[2], shape[1]), (shape[1] * shape[2], 1, shape[2]))
-    return turned.reshape(x.shape)
+    prepared = prepare_scan(_function(op, value, result), x, along, Options(mode, x.context))
+    results: DeviceArray = (prepared.run() if isinstance(prepared, Prepared) else prepared)[0]
+    return results
 
 
 @lru_cache(maxsize=256)
-def _scan(op: str, value: DType, result: DType) -> Pipeline:
+def _function(op: str, value: DType, result: DType) -> Pipeline:
     scan = Scan(op)
     before, after = conversion(value).function, conversion(result).function
 

@@ -7,12 +7,12 @@ from typing import Any
 
 import numpy as np
 
-from clmapreduce.arrays.axes import axis_of
 from clmapreduce.arrays.creation import full, shape_of
 from clmapreduce.arrays.elementwise import converted
 from clmapreduce.arrays.operands import all_on_device, check_broadcast, on_device
 from clmapreduce.arrays.subscripts.read import in_steps
 from clmapreduce.arrays.subscripts.steps import contiguous_steps
+from clmapreduce.calls.axes import axis_of
 from clmapreduce.checks import dtype_of, quoted
 from clmapreduce.device.array import DeviceArray
 from clmapreduce.dtypes import is_complex, number_of

@@ -31,7 +31,14 @@ HERE = {
     "length": "give a Dask array of that length, such as da.arange",
 }
 """Keywords that calls on Dask arrays do not take, and what to do."""
-DEFAULTS = {"wait_for": (), "finish": "auto"}
+DEFAULTS = {"wait_for": (), "finish": "auto", "keepdims": False}
+LINES = {
+    "axis": "move the axis to the end (da.moveaxis) and call cm.fuse(…, batch=True)",
+    "keepdims": "add the axes of length 1 to the Dask array that the call gives",
+    "initial": "combine it with the Dask array that the call gives",
+    "where": "choose by cm.where in a cm.Map in front",
+}
+"""The same of reductions and scans alone."""
 
 
 def is_left_out(value: Any, default: Any) -> bool:
@@ -39,12 +46,12 @@ def is_left_out(value: Any, default: Any) -> bool:
     return value is default or (type(value) is type(default) and bool(value == default))
 
 
-def refuse(what: str, keywords: Mapping[str, Any]) -> dict[str, Any]:
+def refuse(what: str, keywords: Mapping[str, Any], refused: Mapping[str, str] = HERE) -> dict[str, Any]:
     """The keywords that a call on Dask arrays takes. Raises ModeError for others."""
-    for name, advice in HERE.items():
+    for name, advice in refused.items():
         if name in keywords and not is_left_out(keywords[name], DEFAULTS.get(name)):
             raise ModeError(f"{what}: {name}= is not offered for Dask arrays: {advice}")
-    return {name: value for name, value in keywords.items() if name not in HERE}
+    return {name: value for name, value in keywords.items() if name not in refused}
 
 
 def lazily(name: str, args: tuple[Any, ...], keywords: Mapping[str, Any]) -> Any:
@@ -63,6 +70,11 @@ def _pipeline(
     return results[0] if len(results) == 1 else tuple(results)
 
 
+def _over_line(primitive: Any, *values: Any, **keywords: Any) -> Any:
+    """A reduction or a scan on Dask arrays."""
+    return _pipeline(primitive, *values, **refuse(type(primitive).__name__, keywords, LINES))
+
+
 def _partials(primitive: Partials, *values: Any, mode: str = "auto") -> ChunkedPartials:
     if len(values) == 1 and getattr(values[0], "ndim", 1) != 1:
         raise ShapeError(f"partials are kept over one dimension, the input has shape {values[0].shape}")
@@ -72,8 +84,8 @@ def _partials(primitive: Partials, *values: Any, mode: str = "auto") -> ChunkedP
 
 CALLS: dict[str, Callable[..., Any]] = {
     "Map.__call__": _pipeline,
-    "Reduce.__call__": _pipeline,
-    "Scan.__call__": _pipeline,
+    "Reduce.__call__": _over_line,
+    "Scan.__call__": _over_line,
     "Pipeline.__call__": _pipeline,
     "Partials.__call__": _partials,
     "segmented_reduce": segments,

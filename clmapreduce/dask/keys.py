@@ -126,8 +126,10 @@ def by_key(
     mode: str = "auto", **how: Any,
 ) -> tuple[Any, Any]:  # fmt: skip
     """(keys, reduced) of the runs of equal neighbours, Dask arrays of unknown chunks: a chunk holds the runs that begin
-    in a chunk of keys. Raises as `cm.reduce_by_key`, and ModeError for count="device".
+    in a chunk of keys. Raises as `cm.reduce_by_key`, and ModeError for count="device" and sort=True.
     """
+    if how.pop("sort", False):
+        raise ModeError("sort=True is not offered for Dask arrays, whose elements would change their chunks")
     if count != "host":
         raise ModeError(f"count={count!r} is not offered for Dask arrays; the results' lengths are known when computed")
     choice(key, "key", WHICH_KEY)

@@ -19,9 +19,9 @@ from clmapreduce.dask.line_work import LineWork
 from clmapreduce.dask.passes import Passes
 from clmapreduce.errors import ShapeError
 from clmapreduce.formula.formula import value_dtype
+from clmapreduce.primitives.operand import ACCUMULATE
 from clmapreduce.primitives.parts import Parts
 from clmapreduce.primitives.pipeline import Pipeline
-from clmapreduce.primitives.reduce import ACCUMULATE
 from clmapreduce.program.program import Program, varies
 
 

@@ -17,7 +17,7 @@ from clmapreduce.formula.node import Apply, Index, Node, Record, Value, componen
 from clmapreduce.program.program import Program, needs, steps_of, varies
 from clmapreduce.program.step import Kind, Step
 from clmapreduce.reductions import Bound
-from clmapreduce.reductions.unfinished import UnfinishedBound
+from clmapreduce.reductions.around.unfinished import UnfinishedBound
 
 
 @dataclass(frozen=True, eq=False)

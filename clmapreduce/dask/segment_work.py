@@ -14,7 +14,7 @@ from clmapreduce.dask.line_work import side_by_side
 from clmapreduce.dtypes import INT32, DType
 from clmapreduce.errors import FormulaError
 from clmapreduce.primitives.host import joined
-from clmapreduce.reductions.unfinished import Unfinished
+from clmapreduce.reductions.around.unfinished import Unfinished
 from clmapreduce.schemes.segments.segment_kernel import SegmentLayout
 from clmapreduce.segmented.call import Element, SegmentCall, check_numbers, layout_of
 from clmapreduce.segmented.reduce import front_of, segment_call, segmented_reduce

@@ -10,6 +10,7 @@ import numpy as np
 import hostsched
 from clmapreduce.checks import dtype_of, is_whole, quoted
 from clmapreduce.device.array_methods import ArrayMethods
+from clmapreduce.device.awaited import Awaited
 from clmapreduce.device.context import Context
 from clmapreduce.device.runtime import take, translated
 from clmapreduce.dtypes import DType, aligned, check_stored
@@ -24,7 +25,7 @@ LONG = 1 << 20
 
 
 @without_arithmetic("sums of products are cm.Map(lambda a, b: a * b) >> cm.Reduce('sum'); to_numpy() gives an array")
-class DeviceArray(ArrayMethods):
+class DeviceArray(ArrayMethods, Awaited):
     """A C-contiguous array in device memory. `shape`, `dtype`, `event` (the OpenCL event of its last write, or None).
 
     Made by `cm.array` or returned by operations on other DeviceArrays; nothing waits until values are asked for

@@ -84,6 +84,14 @@ class ArrayMethods(ArrayOperators):
         """The products up to every place of an axis, as `cumsum`."""
         return self._call("cumprod", self, axis=axis, dtype=dtype)
 
+    def sort(self, axis: int = -1, descending: bool = False) -> None:
+        """Sorts the array in place along an axis, NaN last; stable."""
+        self.operations.assign(self, ..., self._call("sort", self, axis=axis, descending=descending))
+
+    def argsort(self: S, axis: int | None = -1, descending: bool = False) -> S:
+        """The places of the values in order along an axis, int64, in a stable order."""
+        return self._call("argsort", self, axis=axis, descending=descending)
+
     # ---------------------------------------------------------------------------------------------- dtypes, shapes
     def astype(self: S, dtype: Any, copy: bool = True) -> S:
         """The values in another dtype, in new memory; copy=False: the array itself where it has that dtype."""

@@ -15,7 +15,7 @@ from clmapreduce.checks import quoted
 from clmapreduce.dtypes import INT64, DType, Leaf, check_constant, is_extended, number_of
 from clmapreduce.errors import FormulaError
 from clmapreduce.formula.array import NodeArray
-from clmapreduce.formula.registry import BUILDERS, Function
+from clmapreduce.formula.registry import BUILDERS, Function, Whole
 from clmapreduce.no_arithmetic import without_arithmetic
 
 Number: TypeAlias = Union[bool, int, float, complex, "np.generic[Any]"]
@@ -141,11 +141,13 @@ class Arithmetic:
         return node
 
 
-class Node(Arithmetic):
+class Node(Arithmetic, Whole):
     """One typed scalar of a formula. `dtype` is a scalar NumPy dtype.
 
     `weak`: None, or for what comes from plain Python numbers alone a number of their Python type; it takes the dtype of
     what it meets, as such numbers do in NumPy. `varies`: whether it may differ from index to index.
+
+    It has a length and no subscripts (`trace.call` tells of them): NumPy would take it for a list in `np.array([x])`.
     """
 
     __slots__ = ("dtype", "varies", "weak")
@@ -165,16 +167,13 @@ class Node(Arithmetic):
     def __iter__(self) -> Any:
         raise FormulaError("a traced value is one scalar, it cannot be iterated")
 
-    def __getitem__(self, name: object) -> NoReturn:
-        raise FormulaError(f"a traced value is one {self.dtype}, it has no field or element {name!r}")
-
     def _no_number(self, *_: Any) -> NoReturn:
         raise FormulaError(
-            "a traced value has no number yet: int, float, round, range, len and @ cannot be traced; "
+            "a traced value has no number yet: int, float, round, range and @ cannot be traced; "
             "use x.astype(dtype), cm.math.rint, and arithmetic"
         )
 
-    __int__ = __float__ = __complex__ = __index__ = __round__ = __len__ = __matmul__ = __rmatmul__ = _no_number
+    __int__ = __float__ = __complex__ = __index__ = __round__ = __matmul__ = __rmatmul__ = _no_number
 
     def __format__(self, spec: str) -> str:
         return repr(self) if not spec else self._no_number()

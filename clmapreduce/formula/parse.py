@@ -38,6 +38,12 @@ _COMPARE: dict[type[ast.cmpop], Callable[[Any, Any], Any]] = {
 }  # fmt: skip
 
 
+def _field(value: Any, name: str) -> Any:
+    if isinstance(value, nodes.Node):
+        raise FormulaError(f"a traced value is one {value.dtype}, it has no field or element {name!r}")
+    return value[name]
+
+
 class Expression:
     """A parsed expression: call it with one value per name in `names` (order of first appearance)."""
 
@@ -143,7 +149,7 @@ class Expression:
             case ast.Call(func=ast.Name(id=name), args=args):
                 return self._computed(node, partial(apply, name), *(self._value(arg, values) for arg in args))
             case ast.Subscript(value=value, slice=ast.Constant(value=field)):
-                return self._computed(node, operator.getitem, self._value(value, values), field)
+                return self._computed(node, _field, self._value(value, values), field)
         raise self._refuse(node, f"{type(node).__name__} is not allowed in an expression")
 
     def _computed(self, node: ast.AST, operation: Callable[..., Any], *operands: Any) -> Any:

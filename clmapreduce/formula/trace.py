@@ -16,6 +16,11 @@ from clmapreduce.formula.formula import Formula, Input
 from clmapreduce.formula.functions import alike, as_node
 from clmapreduce.formula.node import Extended, Node, Value, rebuild
 
+_SUBSCRIPTS = {
+    f"{kind!r} object is not subscriptable" for kind in ("Node", "Symbol", "Apply", "Literal", "Index", "Result")
+}
+"""What Python says of subscripts of nodes."""
+
 
 def trace(function: Callable[..., Any], inputs: Sequence[Input], what: str) -> Formula:
     """The formula of `function(*values)`.
@@ -38,6 +43,8 @@ def call(function: Callable[..., Any], values: Sequence[Value], what: str) -> An
     try:
         return function(*values)
     except TypeError as error:
+        if str(error) in _SUBSCRIPTS:
+            raise FormulaError(f"{what}: a traced value is one number, it has no field or element") from error
         if "does not support ufuncs" not in str(error):  # a mistake that is the author's to see
             raise
         raise FormulaError(f"{what}: {error}; NumPy's functions take no traced values; use those of cm.math") from error

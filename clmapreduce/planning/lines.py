@@ -18,6 +18,7 @@ from clmapreduce.schemes.line.iterate import plan_iterate
 from clmapreduce.schemes.line.map import plan_map
 from clmapreduce.schemes.line.power_series import plan_power_series
 from clmapreduce.schemes.line.prefix import Queries, plan_prefix
+from clmapreduce.schemes.line.radix_sort import SortProblem, plan_sort
 from clmapreduce.schemes.line.recurrence import plan_recurrence
 from clmapreduce.schemes.line.reduce import plan_reduce
 from clmapreduce.schemes.line.scan import Prefixes, plan_scan
@@ -175,3 +176,19 @@ class PowerSeriesRequest(PlanRequest):
 
     def plan(self, facts: Facts) -> Plan:
         return plan_power_series(self.dtype, self.terms, Line(self.length), self.mode, facts, self.box)
+
+
+@dataclass(frozen=True)
+class SortRequest(PlanRequest):
+    """A stable sort of keys, and of what goes with them. streaming: as of a MapRequest."""
+
+    problem: SortProblem
+    mode: ComputeMode
+    streaming: bool = False
+
+    @property
+    def work(self) -> float:
+        return float(self.problem.length * self.problem.significant)
+
+    def plan(self, facts: Facts) -> Plan:
+        return plan_sort(self.problem, self.mode, facts, streaming=self.streaming)

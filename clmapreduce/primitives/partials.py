@@ -27,7 +27,7 @@ from clmapreduce.formula.formula import Access
 from clmapreduce.planning.lines import PartialsRequest, PrefixRequest
 from clmapreduce.planning.mode import choose_mode
 from clmapreduce.primitives.base import Primitive
-from clmapreduce.primitives.reduce import in_dtype, operand
+from clmapreduce.primitives.operand import in_dtype, operand
 from clmapreduce.program.build import partials_step
 from clmapreduce.program.tracing import is_traced
 from clmapreduce.reductions import Bound, ReductionOp, spec_of

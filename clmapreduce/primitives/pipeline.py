@@ -17,6 +17,7 @@ from clmapreduce.calls.progress import followed
 from clmapreduce.calls.tracing import check_device, check_weak
 from clmapreduce.calls.windows import window_of
 from clmapreduce.checks import choice, dtype_of, quoted, switch, whole
+from clmapreduce.device.cache import PLANS, Cache
 from clmapreduce.device.context import Context
 from clmapreduce.dtypes import DType, check_supported
 from clmapreduce.errors import DTypeError, FormulaError, ModeError, ShapeError
@@ -28,9 +29,10 @@ from clmapreduce.planning.mode import choose_mode, choose_scope
 from clmapreduce.planning.pipelines import PipelineRequest, TracedPipeline
 from clmapreduce.primitives.base import Primitive
 from clmapreduce.primitives.compiled import Compiled, Lowered
+from clmapreduce.primitives.operand import ACCUMULATE
 from clmapreduce.primitives.partials import keeps
 from clmapreduce.primitives.parts import Parts
-from clmapreduce.primitives.reduce import ACCUMULATE
+from clmapreduce.program import whole as _whole  # noqa: F401  # defines what traced vectors compute of themselves
 from clmapreduce.program.program import Program, shared, varies
 from clmapreduce.program.step import Kind, Step
 from clmapreduce.program.tracing import is_traced, tracing
@@ -51,7 +53,7 @@ class Pipeline(Primitive):
             raise FormulaError(f"a pipeline is a function of whole vectors, not {quoted(function)}")
         self.function = function
         self.batch = switch(batch, "batch")
-        self._traced: dict[Any, TracedPipeline] = {}
+        self._traced: Cache[TracedPipeline] = Cache(PLANS)
 
     def __repr__(self) -> str:
         chained = isinstance(self.function, Parts)
@@ -171,39 +173,41 @@ class Pipeline(Primitive):
     def _trace(self, arguments: Arguments, accumulate: Accumulate) -> TracedPipeline:
         context = arguments.context
         key = (arguments.signature, arguments.line == 1, accumulate, context.device.fp64, context.device.fp16)
-        traced = self._traced.get(key)
+        traced = self._traced.get(key) or self._traced.get((key, arguments.line))
         if traced is None:
             traced = self._trace_program(arguments, accumulate, context.device.fp64)
             check_device(traced.program.dtypes, context)
-            self._traced[key] = traced
+            self._traced.put(key if traced.program.told is None else (key, arguments.line), traced)
         return traced
 
     def _trace_program(self, arguments: Arguments, accumulate: Accumulate, fp64: bool) -> TracedPipeline:
         single = arguments.line == 1
-        program = self.program(arguments.signature, accumulate, fp64, single)
+        program = self.program(arguments.signature, accumulate, fp64, single, arguments.line)
         if single and program.length not in (None, 1):
-            program = self.program(arguments.signature, accumulate, fp64, False)
+            program = self.program(arguments.signature, accumulate, fp64, False, arguments.line)
         outputs = tuple(value_dtype(value) for value in program.outputs)
         return TracedPipeline(
             program, outputs, Chain(program, outputs), None if program.partials else Fused(program, outputs)
         )
 
     def program(
-        self, signature: Sequence[Signature], accumulate: Accumulate, fp64: bool, single: bool = False
-    ) -> Program:
+        self, signature: Sequence[Signature], accumulate: Accumulate, fp64: bool, single: bool = False,
+        extent: int | None = None,
+    ) -> Program:  # fmt: skip
         """What is computed of arguments of this kind. fp64: whether the device computes float64. single: the line has
-        one element.
+        one element. extent: its length, which the function may ask for.
         """
         inputs = tuple(s.input(i) for i, s in enumerate(signature))
         what = repr(self)
-        with tracing(fp64, accumulate, single) as line:
+        with tracing(fp64, accumulate, single, extent) as line:
             result = call(self.function, [one.value for one in inputs], what)
         if isinstance(result, Step):
-            return shared(Program(inputs, (), line.length, result))
+            return shared(Program(inputs, (), line.length, result, line.told))
         outputs: tuple[Any, ...] = result if isinstance(result, tuple) else (result,)
         if not outputs or any(isinstance(output, Step) for output in outputs):
             raise FormulaError(f"{what} returns {'partials beside other results' if outputs else 'no value'}")
-        program = shared(Program(inputs, tuple(as_value(output, what) for output in outputs), line.length))
+        values = tuple(as_value(output, what) for output in outputs)
+        program = shared(Program(inputs, values, line.length, told=line.told))
         check_guards(program.nodes, program.outputs, what)
         return program
 
@@ -241,7 +245,9 @@ def fuse(function: Callable[..., Any] | Pipeline | None = None, *, batch: bool =
 
     function: called once per kind of arguments, with symbols for vectors and numbers. It may use operators, `cm.math`,
     `cm.where`, `cm.index`, every primitive (`cm.Reduce("sum")(b * c)` gives one value for the line, which later
-    formulas may use) and other fused functions; it returns one output, or a tuple. Equal subexpressions are computed
+    formulas may use), NumPy's methods of vectors (`x.sum()`, `x.mean()`, `x.std()`, `x.cumsum()`) and other fused
+    functions; it returns one output, or a tuple. `len(x)`, `x.shape` and `x.size` are Python's integers: a function
+    that asks for them is compiled for each length anew. Equal subexpressions are computed
     once, and reductions that can be are made in one pass. batch: as in the call of a `Pipeline`, made the default.
     Raises FormulaError for what is no function.
     """

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from functools import lru_cache
-from typing import Any, get_args
+from typing import Any
 
 import numpy as np
 
@@ -16,7 +15,7 @@ from clmapreduce.calls.chunked import takes_chunks
 from clmapreduce.calls.options import Options
 from clmapreduce.calls.prepared import Prepared, prepare
 from clmapreduce.calls.progress import followed
-from clmapreduce.calls.tracing import Traced, check_device, check_numbers, identity
+from clmapreduce.calls.tracing import identity
 from clmapreduce.calls.windows import line_of
 from clmapreduce.checks import choice
 from clmapreduce.device.array import DeviceArray, write
@@ -24,94 +23,28 @@ from clmapreduce.device.context import Context
 from clmapreduce.device.convert import array
 from clmapreduce.device.runtime import Executable
 from clmapreduce.dtypes import DType, number_of
-from clmapreduce.errors import DTypeError, ShapeError
-from clmapreduce.formula.formula import Formula, value_dtype
-from clmapreduce.formula.functions import cast
-from clmapreduce.formula.node import Extended, Record, Value
-from clmapreduce.formula.trace import as_value
+from clmapreduce.errors import DTypeError, ModeError, ShapeError
 from clmapreduce.planning.lines import ReduceRequest
 from clmapreduce.planning.mode import choose_mode
+from clmapreduce.primitives.along import Along, prepare_reduction
 from clmapreduce.primitives.base import Primitive
 from clmapreduce.primitives.host import finished, merged
+from clmapreduce.primitives.operand import ACCUMULATE, in_dtype, operand
 from clmapreduce.program.build import reduced
 from clmapreduce.program.tracing import is_traced
 from clmapreduce.reductions import Bound, ReductionOp
 from clmapreduce.reductions.base import Accumulate
 from clmapreduce.schemes.line.reduce import box_name
 
-ACCUMULATE = get_args(Accumulate)
 FINISH = ("auto", "device", "host")
-
-
-class Operand:
-    """An operator and what it reduces, bound once per signature."""
-
-    def __init__(self, op: ReductionOp) -> None:
-        self.op = op
-        self._traced = Traced(identity, f"the operand of {op.name}")
-        self._bound: dict[Any, tuple[Formula, Bound]] = {}
-
-    def bind(
-        self, arguments: Arguments, accumulate: str = "auto", dtype: DType | None = None
-    ) -> tuple[Formula, Bound]:
-        """(formula, bound operator) for these arguments; the formula gives values of the operator's dtype. dtype: to
-        which values are converted first.
-
-        Raises as the API page says.
-        """
-        context = arguments.context
-        key = (arguments.signature, accumulate, dtype, context.facts.fp64, context.device.fp16)
-        entry = self._bound.get(key)
-        if entry is None:
-            formula = self._traced.formula(arguments.signature, context)
-            if len(formula.outputs) != 1:
-                raise ShapeError(f"{self.op.name} reduces one value per index, {len(formula.outputs)} are given")
-            if dtype is not None:
-                formula = Formula(formula.inputs, (converted(formula.outputs[0], dtype),))
-            bound = self.op.bind(value_dtype(formula.outputs[0]), accumulate, context.facts.fp64)  # type: ignore[arg-type]
-            entry = (fitted(formula, bound), bound)
-            check_device((*entry[0].dtypes, *(c.dtype for c in bound.components)), context)
-            self._bound[key] = entry
-        formula, bound = entry
-        check_numbers(formula, arguments)
-        return formula, bound
-
-
-def in_dtype(value: Any, dtype: DType | None, name: str) -> Any:
-    """A traced value in the dtype of a number, where one is named."""
-    return value if dtype is None else converted(as_value(value, name), dtype)
-
-
-def converted(value: Value, dtype: DType) -> Value:
-    """A value in the dtype of a number. Raises DTypeError for a record that is none."""
-    if isinstance(value, Record) and not isinstance(value, Extended):
-        raise DTypeError(f"dtype={dtype}: records are no numbers; convert their fields by a map in front")
-    return cast(value, dtype)  # type: ignore[arg-type]  # an extended number converts as a node does
-
-
-def fitted(formula: Formula, bound: Bound) -> Formula:
-    """The formula with its output converted to the operator's value dtype, where the operator asks for another one."""
-    value = formula.outputs[0]
-    if isinstance(value, Record) or value.dtype == bound.value or bound.value.names is not None:
-        return formula
-    return Formula(formula.inputs, (cast(value, bound.value),))
-
-
-def operand(op: str | ReductionOp) -> Operand:
-    """The operand for an operator; equal ones are shared, so that kernels are found again."""
-    return _cached_operand(reductions.operator(op))
-
-
-@lru_cache(maxsize=256)
-def _cached_operand(op: ReductionOp) -> Operand:
-    return Operand(op)
 
 
 class Reduce(Primitive):
     """All values combined to one.
 
-    op: "sum" "product" "minimum" "maximum" "any" "all" "argmin" "argmax" "logsumexp", or a `cm.Operator`. Raises
-    ModeError for another name.
+    op: "sum" "product" "minimum" "maximum" "any" "all" "argmin" "argmax" "logsumexp" "mean" "var" "std" "norm", or a
+    `cm.Operator`. Other names of some are "add" "prod" "min" "max" "logaddexp", NumPy's ufuncs (`np.add`) and Python's
+    functions (`max`). var and std are those of NumPy with ddof=0. Raises ModeError for anything else.
     """
 
     def __init__(self, op: str | ReductionOp) -> None:
@@ -132,12 +65,16 @@ class Reduce(Primitive):
     def __call__(
         self, *values: Any, mode: str = "auto", context: Context | None = None, wait_for: Sequence[Any] = (),
         out: Any = None, tiles: int | None = None, accumulate: Accumulate = "auto", finish: str = "auto",
-        dtype: Any = None, progress: Any = None,
+        dtype: Any = None, progress: Any = None, axis: Any = None, keepdims: bool = False, initial: Any = None,
+        where: Any = None,
     ) -> Any:  # fmt: skip
-        """The reduction of all values, a 0-d result.
+        """The reduction of all values, a 0-d result, or of every line along some axes.
 
-        values: one array of any shape, read in C order. An empty input gives the identity; an operator without one
-        (argmin, argmax) raises ShapeError. Small integers and bools accumulate in 64 bits; NaN propagates as in NumPy.
+        values: one array of any shape, read in C order. axis: along which values are reduced, a whole number or a tuple
+        of them (of argmin and argmax one); all if None. keepdims: reduced axes stay, with length 1. initial: one more
+        value, in front of all others. where: a bool for each value, whether it counts; it broadcasts. An empty input
+        gives the identity; an operator without one (argmin, argmax) raises ShapeError. Small integers and bools
+        accumulate in 64 bits; NaN propagates as in NumPy.
         accumulate: "double" (float64), "compensated" (TwoSum), "fast" (the values' own dtype); "auto" is the best the
         device has. finish: where the last level runs, "device" or "host"; "auto" is the device: one more launch costs
         less than a copy and NumPy. dtype: to which values are converted before they are combined, such as `cm.dd`.
@@ -145,14 +82,24 @@ class Reduce(Primitive):
         options = Options(mode, context, wait_for, out, tiles)
         number = None if dtype is None else number_of(dtype)
         if is_traced(values):
-            options.refuse_inside(repr(self), accumulate=accumulate, finish=finish, progress=progress)
-            return reduced(self.op, in_dtype(identity(*values), number, repr(self)), repr(self))
-        return self._run(values, options, accumulate=accumulate, finish=finish, dtype=number)[0]
+            kept = None if keepdims is False else keepdims
+            options.refuse_inside(
+                repr(self), accumulate=accumulate, finish=finish, progress=progress, axis=axis, keepdims=kept
+            )
+            value = in_dtype(identity(*values), number, repr(self))
+            return reduced(self.op, value, repr(self), None if where is True else where, initial)
+        more = {"axis": axis, "keepdims": keepdims, "initial": initial, "where": where}
+        return self._run(values, options, accumulate=accumulate, finish=finish, dtype=number, **more)[0]
 
     def _prepare(self, values: Sequence[Any], options: Options, **more: Any) -> Prepared | list[Any]:
         accumulate, finish = more.get("accumulate", "auto"), more.get("finish", "auto")
         choice(accumulate, "accumulate", ACCUMULATE)
         choice(finish, "finish", FINISH)
+        along = Along(**{name: more[name] for name in ("axis", "keepdims", "initial", "where") if name in more})
+        if along:
+            if finish == "host":
+                raise ModeError(f"{self!r}: finish='host' is for all values of an array; leave it out")
+            return prepare_reduction(self.op, values, along, options, accumulate, more.get("dtype"))
         arguments = gather(values, options.context)
         context = arguments.context
         formula, bound = self._operand.bind(arguments, accumulate, more.get("dtype"))

@@ -19,8 +19,9 @@ from clmapreduce.dtypes import number_of
 from clmapreduce.errors import ShapeError
 from clmapreduce.planning.lines import ScanRequest
 from clmapreduce.planning.mode import choose_mode
+from clmapreduce.primitives.along import prepare_scan, scan_of_line
 from clmapreduce.primitives.base import Primitive
-from clmapreduce.primitives.reduce import in_dtype, operand
+from clmapreduce.primitives.operand import in_dtype, operand
 from clmapreduce.program.build import scanned
 from clmapreduce.program.tracing import is_traced
 from clmapreduce.reductions import ReductionOp, spec_of
@@ -49,29 +50,33 @@ class Scan(Primitive):
     @followed
     def __call__(
         self, *values: Any, mode: str = "auto", context: Context | None = None, wait_for: Sequence[Any] = (),
-        out: Any = None, tiles: int | None = None, dtype: Any = None, progress: Any = None,
+        out: Any = None, tiles: int | None = None, dtype: Any = None, progress: Any = None, axis: int | None = None,
     ) -> Any:  # fmt: skip
-        """All prefixes: values (L,) of any dtype the operator takes; returns (L,).
+        """All prefixes: values (L,) of any dtype the operator takes; returns (L,). axis: along which every line of an
+        array of any shape is scanned; the result has that shape.
 
         Inside a tile prefixes accumulate in the values' own precision, between tiles in float64 where the device has
-        it. dtype: to which values are converted first, such as `cm.dd`. Raises ShapeError for more than one dimension,
-        and for an exclusive scan with an operator that has no identity.
+        it. dtype: to which values are converted first, such as `cm.dd`. Raises ShapeError for more than one dimension
+        without an axis, and for an exclusive scan with an operator that has no identity.
         """
         options = Options(mode, context, wait_for, out, tiles)
         number = None if dtype is None else number_of(dtype)
         if is_traced(values):
-            options.refuse_inside(repr(self), progress=progress)
+            options.refuse_inside(repr(self), progress=progress, axis=axis)
             value = in_dtype(identity(*values), number, repr(self))
             return scanned(self._operand.op, value, self.exclusive, repr(self))
-        return self._run(values, options, dtype=number)[0]
+        return self._run(values, options, dtype=number, axis=axis)[0]
 
     def _prepare(self, values: Sequence[Any], options: Options, **more: Any) -> Prepared | list[Any]:
+        if more.get("axis") is not None and len(values) == 1:
+            function = scan_of_line(self._operand.op, self.exclusive, more.get("dtype"))
+            return prepare_scan(function, values[0], more["axis"], options)
         arguments = gather(values, options.context)
         context = arguments.context
         if len(arguments.shape) != 1:
             raise ShapeError(
                 f"a scan runs over one dimension, the input has shape {arguments.shape}; "
-                "pass x.reshape(-1) to scan in C order"
+                "name an axis, or pass x.reshape(-1) to scan in C order"
             )
         dtype = more.get("dtype")
         formula, wide = self._operand.bind(arguments, dtype=dtype)

@@ -9,10 +9,10 @@ from typing import Any
 
 import numpy as np
 
-from clmapreduce.dtypes import DType
+from clmapreduce.dtypes import INT64, DType
 from clmapreduce.errors import DTypeError, FormulaError, ModeError, ShapeError
 from clmapreduce.formula.formula import value_dtype
-from clmapreduce.formula.functions import apply, cast
+from clmapreduce.formula.functions import apply, as_node, cast
 from clmapreduce.formula.node import Index, Node, Record, Symbol, Value, components, index, postorder
 from clmapreduce.formula.trace import as_value
 from clmapreduce.modes import ASKS, ELEMENTWISE, WHOLE, names_of
@@ -20,13 +20,36 @@ from clmapreduce.program.program import varies
 from clmapreduce.program.step import Kind, Result, Step
 from clmapreduce.program.tracing import Tracing, current_tracing
 from clmapreduce.reductions import Bound, ReductionOp
+from clmapreduce.reductions.around.masked import masked, masked_value
 from clmapreduce.reductions.base import Accumulate
 
 
-def reduced(op: ReductionOp, value: Any, name: str) -> Value:
-    """The reduction of a vector: one value for the line."""
+def reduced(op: ReductionOp, value: Any, name: str, keep: Any = None, initial: Any = None) -> Value:
+    """The reduction of a vector: one value for the line. keep: whether each value counts. initial: one more value.
+    Raises ModeError for operators that take none.
+    """
+    if keep is None:
+        result = _reduced(op, value, name)
+    else:
+        result = _reduced(masked(op), masked_value(as_value(value, name), as_value(keep, name)), name)
+    return result if initial is None else _with_initial(op, result, as_value(initial, name), name)
+
+
+def _reduced(op: ReductionOp, value: Any, name: str) -> Value:
     operand, bound = _operand(op, value, name, Kind.REDUCE)
     return Step(Kind.REDUCE, bound, operand, name, bound.result).result
+
+
+def _with_initial(op: ReductionOp, result: Value, initial: Value, name: str) -> Value:
+    """The operator of one value and a result."""
+    dtype = value_dtype(result)
+    if not bound_to(op, dtype, "fast", _tracing().fp64).closed:
+        raise ModeError(f"{name}: initial= is one more value to combine with; {op.name} gives no value of that kind")
+    bound = bound_to(op, dtype, "auto", _tracing().fp64)
+    first = initial if isinstance(initial, Record) else cast(initial, dtype)
+    nowhere = as_node(0, INT64)
+    both = bound.finish(bound.merge(bound.single(first, nowhere), bound.single(result, nowhere)))
+    return both if isinstance(both, Record) else cast(both, dtype)
 
 
 def scanned(op: ReductionOp, value: Any, exclusive: bool, name: str) -> Value:
@@ -101,7 +124,7 @@ def _operand(op: ReductionOp, value: Any, name: str, kind: Kind) -> tuple[Value,
     if isinstance(value, tuple):
         raise ShapeError(f"{name} takes one value per index, {len(value)} are given")
     operand = as_value(value, name)
-    if not _is_vector(operand):
+    if not is_vector(operand):
         raise ModeError(
             f"{name} takes its input element by element ({names_of(ASKS[kind.value])}); it is given one value, which "
             f"offers {names_of(WHOLE)} only: there is no vector between, put a Map that also uses the vector in front"
@@ -115,7 +138,7 @@ def _operand(op: ReductionOp, value: Any, name: str, kind: Kind) -> tuple[Value,
     return operand, bound
 
 
-def _is_vector(value: Value) -> bool:
+def is_vector(value: Value) -> bool:
     """Whether a value has one number per index; on a line of one element arguments do, and what is made of them."""
     nodes = postorder(list(components(value).values()))
     return varies(value) or (

@@ -19,13 +19,25 @@ from clmapreduce.reductions.base import Accumulate
 class Tracing:
     """What steps are bound to: whether the device computes float64, and how sums accumulate. `single`: the line has one
     element, so that one value for the line and a vector are the same. `length`: of the line, where an unfold has named
-    it.
+    it. `extent`: of the line, where it is known; `told`: the same once the function asked for it.
     """
 
     fp64: bool
     accumulate: Accumulate
     single: bool = False
     length: int | None = None
+    extent: int | None = None
+    told: int | None = None
+
+    def asked_extent(self) -> int:
+        """The length of the line, to be told to the function. Raises FormulaError where it is not known."""
+        if self.extent is None:
+            raise FormulaError(
+                "the length of a traced vector is not known here: a chunk of a Dask array does not tell it; "
+                "x.mean() needs none, or hand the length over as an argument"
+            )
+        self.told = self.extent
+        return self.extent
 
 
 NUMBERS = (bool, int, float, complex, np.generic)
@@ -33,10 +45,12 @@ _current = threading.local()
 
 
 @contextmanager
-def tracing(fp64: bool, accumulate: Accumulate, single: bool = False) -> Iterator[Tracing]:
+def tracing(
+    fp64: bool, accumulate: Accumulate, single: bool = False, extent: int | None = None
+) -> Iterator[Tracing]:
     """Inside the block primitives called on symbols add steps. Blocks may nest."""
     outer = getattr(_current, "tracing", None)
-    _current.tracing = Tracing(fp64, accumulate, single)
+    _current.tracing = Tracing(fp64, accumulate, single, extent=extent)
     try:
         yield _current.tracing
     finally:

@@ -20,6 +20,7 @@ FAR = np.iinfo(np.int64).max
 
 class BoundArgument(OneByOne):
     result = INT64
+    closed = False
     locates = True
     has_identity = False
     places = ("place",)

@@ -34,16 +34,18 @@ class Component:
 class Bound(HasContent, ABC):
     """An operator for one value dtype. Accumulators are `Record`s of the `components`.
 
-    `locates`: the result is a place, so kernels keep a value and the number of the block it came from per lane, and
-    search that block once at the end. `chain`: the most values one accumulator may absorb in a row before accuracy
-    suffers; None for no limit. `places`: the components that hold the index of a value. `spreads`: values are records
-    that formulas make of plain numbers, so that several lanes may hold them.
+    `closed`: a result is a value again, which may be combined with others. `locates`: the result is a place, so kernels
+    keep a value and the number of the block it came from per lane, and search that block once at the end. `chain`: the
+    most values one accumulator may absorb in a row before accuracy suffers; None for no limit. `places`: the components
+    that hold the index of a value. `spreads`: values are records that formulas make of plain numbers, so that several
+    lanes may hold them.
     """
 
     components: tuple[Component, ...]
     value: DType
     result: DType
     commutative: bool = True
+    closed: bool = True
     locates: bool = False
     has_identity: bool = True
     chain: int | None = None

@@ -14,6 +14,8 @@ from clmapreduce.reductions.base import Accumulate, Bound, Component, OneByOne, 
 
 
 class BoundMoments(OneByOne):
+    closed = False
+
     def __init__(self, value: DType, acc: DType, result: DType, root: bool) -> None:
         self.value, self.result, self._acc, self._root = value, result, acc, root
         self.components = tuple(Component(name, acc, 0) for name in ("count", "mean", "spread"))

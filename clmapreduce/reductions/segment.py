@@ -13,18 +13,16 @@ from typing import cast as typed
 import numpy as np
 
 from clmapreduce.dtypes import DType, floating
-from clmapreduce.errors import DTypeError, ModeError
+from clmapreduce.errors import DTypeError
 from clmapreduce.formula.functions import apply, as_node, cast
 from clmapreduce.formula.node import Node, Record, Value
-from clmapreduce.reductions import NAMED, operator
+from clmapreduce.reductions import NAMED, alias, operator
 from clmapreduce.reductions.argument import BoundArgument
 from clmapreduce.reductions.base import Accumulate, Bound, ReductionOp
-from clmapreduce.reductions.moments import Moments
 from clmapreduce.reductions.sum import with_error
 
 MEAN = "mean"
-SPREADS = {"var": Moments("var", root=False), "std": Moments("std", root=True)}
-SEGMENT_NAMES = (*NAMED, MEAN, *SPREADS)
+SPREADS = ("var", "std")
 
 
 @dataclass(frozen=True, eq=False)
@@ -45,7 +43,7 @@ class SegmentOp:
     @property
     def takes_init(self) -> bool:
         """Whether one more value can be folded into a segment."""
-        return self.name != MEAN and self.name not in SPREADS and not isinstance(self.whole, BoundArgument)
+        return self.name != MEAN and self.whole.closed
 
     @property
     def empty(self) -> Any:
@@ -87,15 +85,11 @@ class SegmentOp:
 
 
 def segment_operator(op: str | ReductionOp) -> tuple[str, ReductionOp]:
-    """(name, operator) for what was given. Raises ModeError for an unknown name."""
-    if isinstance(op, str) and op == MEAN:
+    """(name, operator) for what was given: of a mean its sum. Raises ModeError for an unknown name."""
+    if alias(op) == MEAN:
         return MEAN, NAMED["sum"]
-    if isinstance(op, str) and op in SPREADS:
-        return op, SPREADS[op]
-    if not isinstance(op, ReductionOp) and (not isinstance(op, str) or op not in NAMED):
-        raise ModeError(f"operator {op!r} is unknown; use one of {', '.join(SEGMENT_NAMES)}, or a cm.Operator")
-    op_object = operator(op)
-    return op_object.name if isinstance(op, str) else "", op_object
+    found = operator(op)
+    return "" if found is op else found.name, found
 
 
 def bind_segment(name: str, op: ReductionOp, value: DType, accumulate: Accumulate, fp64: bool) -> SegmentOp:

@@ -28,7 +28,7 @@ from clmapreduce.formula.guard import check_guards
 from clmapreduce.formula.trace import trace
 from clmapreduce.planning.mode import choose_mode
 from clmapreduce.planning.segments import SegmentsRequest
-from clmapreduce.primitives.reduce import ACCUMULATE, fitted
+from clmapreduce.primitives.operand import ACCUMULATE, fitted
 from clmapreduce.reductions.base import Accumulate, ReductionOp
 from clmapreduce.reductions.segment import bind_segment
 from clmapreduce.reductions.user import fields, number

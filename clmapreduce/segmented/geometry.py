@@ -86,10 +86,10 @@ def geometry(
     if sources is None or not segments:
         return Geometry(context, offsets, segments, count, length, check=check)
     settled(check)
-    return Geometry(context, offsets, segments, count, length, _expanded(offsets, sources, count, length, options))
+    return Geometry(context, offsets, segments, count, length, expanded(offsets, sources, count, length, options))
 
 
-def _expanded(offsets: Any, sources: Any, count: int, length: int, options: Options) -> DeviceArray:
+def expanded(offsets: Any, sources: Any, count: int, length: int, options: Options) -> DeviceArray:
     """The place of every element, on the device."""
     context = options.context
     assert context is not None

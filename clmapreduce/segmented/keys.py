@@ -10,14 +10,16 @@ import numpy as np
 
 from clmapreduce.calls.call import Output, check_out
 from clmapreduce.calls.chunked import takes_chunks
+from clmapreduce.calls.frames import arrays_of, framed
 from clmapreduce.calls.options import Options
 from clmapreduce.calls.prepared import Prepared
 from clmapreduce.calls.progress import followed
+from clmapreduce.checks import switch
 from clmapreduce.device.array import DeviceArray
 from clmapreduce.device.context import Context
 from clmapreduce.device.convert import array
 from clmapreduce.dtypes import DType
-from clmapreduce.errors import ShapeError
+from clmapreduce.errors import ModeError, ShapeError
 from clmapreduce.formula.functions import cast
 from clmapreduce.formula.node import Node
 from clmapreduce.host_room import needs_host_room
@@ -32,6 +34,9 @@ from clmapreduce.segmented.reduce import Mapped, column_result, front_of, prepar
 from clmapreduce.segmented.run_ends import find_marks, marked_layout, marks_box, prepare_marked
 from clmapreduce.segmented.runs import Equal, Runs, check_count, find_runs, keys_on_device
 from clmapreduce.segmented.streamed.keys import StreamedKeys, streamed_keys
+from clmapreduce.sorting.arrays import same, sorted_with
+from clmapreduce.sorting.codes import codes_of
+from clmapreduce.sorting.line import check_keys
 
 COPY = Map(lambda key: key)
 
@@ -42,12 +47,16 @@ def reduce_by_key(
     keys: Any, values: Any, op: str | ReductionOp = "sum", *, equal: Equal | None = None, key: str = "first",
     init: Any = None, map: Mapped = None, accumulate: Accumulate = "auto", count: str = "host", mode: str = "auto",
     context: Context | None = None, wait_for: Sequence[Any] = (), out: Any = None, progress: Any = None,
+    sort: bool = False,
 ) -> Any:  # fmt: skip
     """(keys, reduced): for every run of equal neighbours among the keys, its key and the reduction of its values.
 
     keys: (n,) of any dtype, records too, sorted or not: a key that comes back begins another run. equal: a traced
     function of two neighbouring keys that tells whether a run goes on; by default ==, so that a NaN is a run of its
-    own. key: which key of a run is given, its "first" or "last".
+    own. key: which key of a run is given, its "first" or "last". sort: keys are sorted first, stably, and values with
+    them, so that every key has one run; NaN then are one key. Sorted keys are bools, integers or floats; texts, dates
+    and other objects of the host are numbered by `numpy.unique`, and their keys come back as NumPy arrays. Of pandas'
+    columns the keys are an Index, and reductions a Series under it, of a DataFrame a DataFrame.
     values: (n, *trailing); they, `op`, `init`, `map` and `accumulate` are as for `cm.segmented_reduce`.
     count: "host" waits for the number of runs R and gives arrays of just this length. "device" waits for nothing and
     gives (keys, reduced, R): arrays of length n and an int64 of shape (); from entry R on they are undefined.
@@ -55,6 +64,17 @@ def reduce_by_key(
 
     Raises ShapeError where the lengths differ, else as `cm.segmented_reduce`.
     """
+    frame, coded = framed(keys, values), codes_of(keys)
+    if frame is not None or coded is not None:
+        if count == "device" or out is not None:
+            raise ModeError("texts, dates, objects and pandas' columns stay on the host: leave count and out= away")
+        each, reduced = reduce_by_key(
+            np.asarray(keys) if coded is None else coded.numbers, values if frame is None else arrays_of(values), op,
+            equal=equal, key=key, init=init, map=map, accumulate=accumulate, mode=mode, context=context,
+            wait_for=wait_for, sort=sort,
+        )  # fmt: skip
+        each = each if coded is None else coded.named(each)
+        return (each, reduced) if frame is None else frame.keyed(each, reduced)
     arrays, front = front_of(values, map)
     inputs = gathered([keys, *arrays], context, ("keys", *["values"] * len(arrays)))
     options = Options(mode, inputs.context, wait_for, out)
@@ -63,6 +83,9 @@ def reduce_by_key(
         raise ShapeError(f"values has length {data.length}, keys has {len(inputs.arrays[0])}; they must agree")
     call = segment_call(op, front, accumulate, init, None)
     check_count(count)
+    if switch(sort, "sort"):
+        inputs, equal = sorted_inputs(inputs, options), same if equal is None else equal
+        data = columns(inputs.arrays[1:])
     streamed = streamed_keys(inputs, data, call, options) if count == "host" else None
     if streamed is not None:
         return _in_tiles(streamed, data, column_result(data, call, inputs.context), equal, key, options)
@@ -77,6 +100,16 @@ def reduce_by_key(
     last = Options(mode, inputs.context, wait_for, targets)
     reduced, each = prepare_marked(layout, call, data, marks, rows, last, inputs.on_device).run()
     return (each, reduced) if count == "host" else (each, reduced, _delivered(marks.count, None, inputs.on_device))
+
+
+def sorted_inputs(inputs: Gathered, options: Options) -> Gathered:
+    """The same in the stable order of the keys, `inputs.arrays[0]`. Raises ShapeError, DTypeError."""
+    keys, *values = inputs.arrays
+    if keys.ndim != 1:
+        raise ShapeError(f"keys has shape {keys.shape}; sorted keys have one dimension")
+    check_keys(keys.dtype, "keys")
+    ordered, others = sorted_with(keys, values, False, replace(options, out=None))
+    return replace(inputs, arrays=(ordered, *others))
 
 
 def _in_tiles(

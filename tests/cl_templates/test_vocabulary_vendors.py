@@ -100,7 +100,7 @@ def test_warps_exchange_only_with_sync_and_every_word_of_a_value() -> None:
 def test_every_part_of_every_operator_can_be_shuffled() -> None:
     for name in NAMED:
         for code in ("?", "i1", "u1", "i2", "u2", "i4", "u4", "i8", "u8", "f2", "f4", "f8", "c8", "c16"):
-            if code[0] == "c" and name not in ("sum", "product", "any", "all"):
+            if code[0] == "c" and name not in ("sum", "product", "any", "all", "mean", "norm"):
                 continue
             for accumulate in ("auto", "fast"):
                 for _, kind in OperatorText(NAMED[name].bind(np.dtype(code), accumulate, True), True).parts:

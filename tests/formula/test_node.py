@@ -23,6 +23,7 @@ from clmapreduce.formula.node import (
     postorder,
     rebuild,
 )
+from clmapreduce.formula.trace import call
 
 F4, I4, BOOL = np.dtype("f4"), np.dtype("i4"), np.dtype(bool)
 DTYPES = ["?", "i1", "u1", "i2", "u2", "i4", "u4", "i8", "u8", "f2", "f4", "f8", "c8", "c16"]
@@ -125,6 +126,10 @@ def test_nodes_are_compared_by_identity() -> None:
     assert isinstance(x != y, Apply)
 
 
+def mistaken(x: Node) -> None:
+    raise TypeError("an author's mistake")
+
+
 def test_a_traced_value_has_no_truth_no_items_and_no_length() -> None:
     x = Symbol("x", F4)
     for use in (lambda: bool(x), lambda: x if x > 0 else 0, lambda: x and x, lambda: not x, lambda: 0 < x < 1):
@@ -132,8 +137,16 @@ def test_a_traced_value_has_no_truth_no_items_and_no_length() -> None:
             use()
     with pytest.raises(FormulaError, match="cannot be iterated"):
         list(x)
-    with pytest.raises(FormulaError, match="one float32, it has no field or element 'f'"):
+    with pytest.raises(FormulaError, match="it has no field or element"):
+        call(lambda y: y["f"], [x], "the map")
+    with pytest.raises(TypeError, match="not subscriptable"):
         x["f"]
+    with pytest.raises(TypeError, match="an author's mistake"):
+        call(mistaken, [x], "the map")
+    assert np.array([x, x + 1]).shape == (2,), "NumPy takes nodes for single objects, whatever their length"
+    for ask in (len, np.sum, np.mean, lambda y: y.shape, lambda y: y.size, lambda y: y.std(), lambda y: y.cumsum()):
+        with pytest.raises(FormulaError, match=r"cm\.fuse"):
+            ask(x)
     with pytest.raises(FormulaError):
         max(x, 1)
 

@@ -13,13 +13,14 @@ from support.operator_twin import PAIR, assert_close, numpys, sample, twin
 from clmapreduce.errors import DTypeError, ModeError
 from clmapreduce.formula.evaluate import evaluate
 from clmapreduce.formula.node import Apply, Symbol
-from clmapreduce.reductions import NAMED, operator
+from clmapreduce.reductions import ALIASES, NAMED, operator
 from clmapreduce.reductions.sum import widened
 
 REAL = ["?", "i1", "u1", "i2", "u2", "i4", "u4", "i8", "u8", "f2", "f4", "f8"]
 DTYPES_OF = {
     "sum": [*REAL, "c8", "c16"], "product": [*REAL, "c8", "c16"], "minimum": REAL, "maximum": REAL,
     "any": [*REAL, "c8", "c16"], "all": [*REAL, "c8", "c16"], "argmin": REAL, "argmax": REAL, "logsumexp": REAL,
+    "mean": [*REAL, "c8", "c16"], "var": REAL, "std": REAL, "norm": [*REAL, "c8", "c16"],
 }  # fmt: skip
 CASES = [(name, code) for name, codes in DTYPES_OF.items() for code in codes]
 
@@ -41,6 +42,10 @@ def test_the_result_dtype_is_numpys(name: str, code: str) -> None:
         expected = {"f": np.dtype(code)}.get(values.dtype.kind, np.dtype("f4" if values.itemsize <= 2 else "f8"))
     elif name in ("sum", "product"):
         expected = np.sum(values).dtype
+    elif name in ("var", "std") and values.dtype.kind in "biu":
+        expected = np.dtype("f4" if values.itemsize <= 2 else "f8")
+    elif name in ("mean", "var", "std", "norm"):
+        expected = np.asarray(getattr(np.linalg if name == "norm" else np, name)(values)).dtype
     else:
         expected = numpys(name, values).dtype
     assert bound_operator.result == expected
@@ -90,27 +95,44 @@ def test_an_empty_reduction_is_the_identity(name: str) -> None:
         assert not reduction.bound.has_identity
         return
     expected = {"sum": 0, "product": 1, "minimum": np.inf, "maximum": -np.inf, "any": False, "all": True,
-              "logsumexp": -np.inf}[name]  # fmt: skip
-    assert reduction.finish(reduction.identity()) == expected
+              "logsumexp": -np.inf, "mean": np.nan, "var": np.nan, "std": np.nan, "norm": 0}[name]  # fmt: skip
+    with np.errstate(invalid="ignore"):
+        np.testing.assert_equal(reduction.finish(reduction.identity()), expected)
 
 
-@pytest.mark.parametrize("name", ["minimum", "maximum", "argmin", "argmax", "logsumexp"])
+@pytest.mark.parametrize("name", ["minimum", "maximum", "argmin", "argmax", "logsumexp", "var", "std"])
 @pytest.mark.parametrize("code", ["c8", PAIR])
 def test_what_has_no_order_is_refused(name: str, code: Any) -> None:
     with pytest.raises(DTypeError, match=f"^{name}: values of dtype "):
         twin(name, code)
 
 
-@pytest.mark.parametrize("name", ["sum", "product", "any", "all"])
+@pytest.mark.parametrize("name", ["sum", "product", "any", "all", "mean", "norm"])
 def test_records_are_refused_by_named_operators(name: str) -> None:
     with pytest.raises(DTypeError, match=f"^{name}: values of dtype .* are records"):
         twin(name, PAIR)
 
 
 def test_unknown_names_are_refused() -> None:
-    with pytest.raises(ModeError, match=r"operator 'mean' is unknown; use one of sum, product, .*, or a cm.Operator"):
-        operator("mean")
+    with pytest.raises(ModeError, match=r"operator 'median' is unknown; use one of sum, product, .*, or a cm.Operator"):
+        operator("median")
+    for odd in (3, None, ["sum"], np.ones(2)):
+        with pytest.raises(ModeError, match="is unknown"):
+            operator(odd)
     assert operator(NAMED["sum"]) is NAMED["sum"]
+
+
+def test_aliases_are_the_operators_that_they_name() -> None:
+    for other, name in ALIASES.items():
+        assert operator(other) is NAMED[name]
+    assert operator(np.add) is operator("add") is operator(sum) is NAMED["sum"]
+    assert operator(max) is operator("max") is operator(np.maximum) is NAMED["maximum"]
+
+
+def test_a_function_of_two_values_is_refused_with_a_hint() -> None:
+    for function in (lambda a, b: a + b, np.hypot):
+        with pytest.raises(ModeError, match=r"without an identity; give one: cm.Operator\(function, identity\)"):
+            operator(function)
 
 
 # ------------------------------------------------------------------------------------------------------ sum, product

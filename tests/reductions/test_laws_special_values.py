@@ -14,8 +14,8 @@ from support.operator_twin import Twin, assert_close, numpys, twin
 
 from clmapreduce.formula.evaluate import evaluate
 from clmapreduce.formula.node import Node, Symbol
+from clmapreduce.reductions import NAMED
 from clmapreduce.reductions.base import OneByOne
-from clmapreduce.reductions.segment import SPREADS
 
 SPECIAL = [0.0, -0.0, 1.5, -2.0, np.inf, -np.inf, np.nan]
 
@@ -109,7 +109,7 @@ def test_any_tree_of_merges_gives_the_same(values: list[float], rnd: Any) -> Non
 @pytest.mark.parametrize("name", ["var", "std"])
 def test_spreads_of_a_value_that_is_merged_with_nothing(name: str) -> None:
     """As for segments of one value: 0, and NaN where the value is infinite or NaN."""
-    operator = SPREADS[name].bind(np.dtype("f4"), "auto", True)
+    operator = NAMED[name].bind(np.dtype("f4"), "auto", True)
     assert isinstance(operator, OneByOne)
     value = Symbol("value", operator.value)
     result = operator.finish(operator.single(value, Symbol("at", np.dtype("i8"))))

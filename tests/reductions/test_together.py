@@ -19,8 +19,8 @@ from clmapreduce.formula.evaluate import evaluate
 from clmapreduce.formula.formula import symbol
 from clmapreduce.formula.node import Index, Node, Record, Symbol, Value, components
 from clmapreduce.reductions import Bound, Operator, operator
+from clmapreduce.reductions.around.together import BoundTogether
 from clmapreduce.reductions.text import OperatorText
-from clmapreduce.reductions.together import BoundTogether
 
 AFFINE = Operator(
     lambda a, b: {"a": a["a"] * b["a"], "b": a["b"] * b["a"].astype("i8") + b["b"]}, (1, 0), PAIR, commutative=False,

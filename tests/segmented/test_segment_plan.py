@@ -72,7 +72,7 @@ def test_later_calls_check_and_plan_nothing(
     def refuse(*arguments: Any, **more: Any) -> Any:
         raise AssertionError("made again")
 
-    for module, name in ((check, "check_offsets"), (geometry, "geometry"), (geometry, "_expanded")):
+    for module, name in ((check, "check_offsets"), (geometry, "geometry"), (geometry, "expanded")):
         monkeypatch.setattr(module, name, refuse)
     monkeypatch.setattr("clmapreduce.segmented.call.choose", refuse)
     monkeypatch.setattr("clmapreduce.segmented.reduce.geometry", refuse)

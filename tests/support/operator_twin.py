@@ -32,6 +32,7 @@ class Twin:
         result = self.bound.absorb(symbols, inputs, indices)
         node_values = self._values_of(symbols, acc)
         for symbol, array in zip(inputs, values, strict=True):
+            array = array if array.dtype.names else array.astype(self.bound.value)
             node_values |= {n: array[name] if name else array for name, n in components(symbol).items()}
         node_values |= dict(zip(indices, places if places is not None else range(len(values)), strict=True))
         return self._store(result, node_values, len(acc))
@@ -96,6 +97,10 @@ def numpys(name: str, values: Any) -> Any:
     if name == "logsumexp":
         with np.errstate(all="ignore"):
             return np.logaddexp.reduce(values.astype(np.float64))
+    if name == "norm":
+        return np.linalg.norm(values.astype(np.complex128) if values.dtype.kind == "c" else values.astype(np.float64))
+    if name in ("mean", "var", "std") and values.dtype.kind == "f":
+        return getattr(np, name)(values.astype(np.float64))
     own = {"sum": np.sum, "product": np.prod, "minimum": np.min, "maximum": np.max}.get(name) or getattr(np, name)
     wide = {"f": np.float64, "c": np.complex128}.get(values.dtype.kind) if name in ("sum", "product") else None
     return own(values, dtype=wide) if wide else own(values)

@@ -211,6 +211,8 @@ def check_reduced(name: str, x: np.ndarray, actual: Any, accumulate: str = "auto
         assert_same(actual, {"any": np.any, "all": np.all}[name](x), case)
     elif name in ("argmin", "argmax"):
         assert_same(actual, np.int64({"argmin": np.argmin, "argmax": np.argmax}[name](x)), case)
+    elif name in ("mean", "var", "std", "norm"):
+        check_average(name, x, actual, fp64, case)
     elif name == "logsumexp":
         result = np.dtype({1: "f4", 2: "f4"}.get(x.dtype.itemsize, "f8")) if x.dtype.kind in "biu" else x.dtype
         assert actual.dtype == result, (actual.dtype, case)
@@ -229,6 +231,35 @@ def check_reduced(name: str, x: np.ndarray, actual: Any, accumulate: str = "auto
         assert actual.dtype == x.dtype, (actual.dtype, case)
         total = np.prod(x.reshape(-1).astype(np.clongdouble if x.dtype.kind == "c" else np.longdouble))
         assert_near(actual, total, product_tolerance(x.dtype, total, x.size, fp64), case)
+
+
+def check_average(name: str, x: np.ndarray, actual: np.ndarray, fp64: bool, case: object) -> None:
+    """Asserts that `actual` is the mean, var, std or norm of all of `x`, of the right dtype.
+
+    A mean is off as a sum is, by one rounding more. A variance merges counts, means and squared deviations: each of them is
+    off by a few roundings of the accumulator a value, of what the squares amount to. A norm has half the relative error of
+    its sum of squares.
+    """
+    dtype, own = np.asarray(getattr(np.linalg if name == "norm" else np, name)(x.reshape(-1))).dtype, x.dtype
+    if name in ("var", "std") and x.dtype.kind in "biu":
+        dtype = np.dtype("f4" if x.itemsize <= 2 else "f8")
+    assert actual.dtype == dtype, (actual.dtype, dtype, case)
+    own = dtype if x.dtype.kind in "biu" else x.dtype
+    wide = np.clongdouble if x.dtype.kind == "c" else np.longdouble
+    numbers = x.reshape(-1).astype(wide)
+    squares = (np.abs(numbers) ** 2).mean()
+    if name == "mean":
+        exact, limit = numbers.mean(), tolerance(own, numbers.sum(), np.abs(numbers).sum(), x.size, fp64=fp64) / x.size
+        assert_near(actual, exact, limit + unit(dtype) * np.abs(exact), case)
+    elif name == "norm":
+        exact = np.sqrt((np.abs(numbers) ** 2).sum())
+        assert_near(actual, exact, (4 * unit(dtype) + x.size * min(unit(dtype), UNIT64)) * exact, case)
+    else:
+        exact, limit = numbers.var(), 8 * x.size * min(unit(dtype), UNIT64) * squares
+        if name == "var":
+            assert_near(actual, exact, limit + 1.001 * unit(dtype) * exact, case)
+        else:
+            assert_near(actual.astype(np.longdouble) ** 2, exact, limit + 4 * unit(dtype) * exact, case)
 
 
 def product(numbers: Iterable[int]) -> int:

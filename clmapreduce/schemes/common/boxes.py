@@ -43,6 +43,7 @@ _SEQUENTIAL = {
     "recurrence": replace(_CPU, streams=8, groups=16),
     "maps": replace(_CPU, unroll=1, streams=4),
     "iterate": _CPU,
+    "bases": _CPU,
     "runs": _CPU,
     "unfold": _CPU,
     "unfold_reduce": replace(_CPU, bytes=32, unroll=8),

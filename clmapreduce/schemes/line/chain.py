@@ -18,8 +18,8 @@ from clmapreduce.modes import ComputeMode, Scope
 from clmapreduce.plan import Epilogue, Facts, Layout, Plan, Stage
 from clmapreduce.program.program import Program, needs, varies
 from clmapreduce.program.step import Kind, Result, Step
+from clmapreduce.reductions.around.together import BoundTogether
 from clmapreduce.reductions.base import Bound
-from clmapreduce.reductions.together import BoundTogether
 from clmapreduce.schemes.common.boxes import LaunchBox, launch_box, strictly_sequential
 from clmapreduce.schemes.line.map import plan_map
 from clmapreduce.schemes.line.reduce import box_name, plan_reduce

@@ -14,18 +14,13 @@ from clmapreduce.formula.node import Node
 from clmapreduce.formula.statements import Statements
 from clmapreduce.modes import ComputeMode, Scope
 from clmapreduce.plan import Facts, LocalArray, Plan, Stage
-from clmapreduce.reductions import operator
-from clmapreduce.reductions.text import OperatorText
 from clmapreduce.schemes.common.boxes import LaunchBox, within_local_memory
 from clmapreduce.schemes.common.kernel_data import KernelText, Target
-from clmapreduce.schemes.common.local_arrays import accumulators
 from clmapreduce.schemes.common.vectors import vectorisable
+from clmapreduce.schemes.line.bases import ADDED, BasesText
 from clmapreduce.schemes.segments.keys import KeysText
 from clmapreduce.schemes.segments.segment_kernel import Computed
 from clmapreduce.schemes.segments.team_kernel import TEAM
-
-ADDED = operator("sum").bind(INT64, "auto", True)
-"""Adds up numbers of marks."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -61,22 +56,6 @@ class MarksKernel(KernelText):
         if self.target.subgroup != TEAM:
             return (LocalArray("counts", "int", TEAM),)
         return (LocalArray("line", self.text.key_type, 16 * TEAM),) if self.text.fours and self.with_keys else ()
-
-
-@dataclass(frozen=True, eq=False)
-class BasesText(KernelText):
-    """How many marks there are before each chunk."""
-
-    template = "kernel/segments/bases"
-    block: int
-
-    @property
-    def op(self) -> OperatorText:
-        return OperatorText(ADDED, self.narrow)
-
-    @property
-    def arrays(self) -> tuple[LocalArray, ...]:
-        return accumulators(ADDED, self.block)
 
 
 def plan_marks(

@@ -16,7 +16,7 @@ from clmapreduce.domain.line import Line
 from clmapreduce.planning.lines import ReduceRequest
 from clmapreduce.planning.mode import choose_mode
 from clmapreduce.primitives.host import merged
-from clmapreduce.primitives.reduce import fitted
+from clmapreduce.primitives.operand import fitted
 from clmapreduce.reductions.segment import SegmentOp
 from clmapreduce.schemes.line.reduce import box_name
 from clmapreduce.segmented.call import SegmentCall, SegmentOperands, layout_of

@@ -26,7 +26,7 @@ from clmapreduce.formula.node import components
 from clmapreduce.modes import ComputeMode
 from clmapreduce.plan import Layout
 from clmapreduce.program.step import Kind
-from clmapreduce.reductions.together import BoundTogether
+from clmapreduce.reductions.around.together import BoundTogether
 from clmapreduce.schemes.line.chain import Chain, Link
 
 

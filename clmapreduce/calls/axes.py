@@ -7,11 +7,11 @@ from dataclasses import dataclass
 from math import prod
 from typing import Any
 
-from clmapreduce.arrays.subscripts.read import in_steps
-from clmapreduce.arrays.subscripts.steps import contiguous_steps
+import numpy as np
+
 from clmapreduce.calls.arguments import Argument, Shape, array_argument
 from clmapreduce.checks import quoted
-from clmapreduce.device.array import DeviceArray, Part
+from clmapreduce.device.array import DeviceArray, NumpyArray, Part, contiguous
 from clmapreduce.errors import PlaceError, ShapeError
 from clmapreduce.formula.formula import Access
 
@@ -48,9 +48,11 @@ def reduced_shape(shape: Shape, axes: tuple[int, ...], keepdims: bool) -> Shape:
 
 @dataclass(frozen=True)
 class Lines:
-    """An array as lines: `before` × `length` × `width`, of which the middle axis is the line. array: in that order."""
+    """An array as lines: `before` × `length` × `width`, of which the middle axis is the line. array: in that order, on
+    the device or the host's.
+    """
 
-    array: DeviceArray
+    array: DeviceArray | NumpyArray
     before: int
     length: int
     width: int
@@ -62,26 +64,41 @@ class Lines:
 
     def line(self, row: int) -> Argument:
         """One line as the argument of a call."""
-        first = self.array.first + row // self.width * self.length * self.width + row % self.width
-        line = Part(self.array, (self.length,), self.array.dtype, first)
+        x = self.array
+        if isinstance(x, np.ndarray):
+            cube = x.reshape(self.before, self.length, self.width)
+            return array_argument(contiguous(cube[row // self.width, :, row % self.width]), Access.VECTOR)
+        first = x.first + row // self.width * self.length * self.width + row % self.width
+        line = Part(x, (self.length,), x.dtype, first)
         if self.width == 1:
             return array_argument(line, Access.VECTOR)
-        reached = Part(self.array, ((self.length - 1) * self.width + 1,), self.array.dtype, first)
+        reached = Part(x, ((self.length - 1) * self.width + 1,), x.dtype, first)
         return array_argument(reached, Access.STRIDED, ((self.length, self.width),))
 
+    def all(self) -> Argument:
+        """All lines as the argument of a call over a batch."""
+        if self.rows == 1:
+            return self.line(0)
+        if self.width == 1:
+            return array_argument(self.array, Access.VECTOR)
+        return array_argument(self.array, Access.ACROSS, width=self.width)
 
-def lines_of(x: DeviceArray, axes: tuple[int, ...]) -> Lines:
-    """The lines along some axes, in C order. Where other axes lie between these, of a copy."""
+
+def lines_of(x: DeviceArray | NumpyArray, axes: tuple[int, ...], whole: bool = True) -> Lines:
+    """The lines along some axes, in C order. Where other axes lie between these, of a copy. whole: memory has room for
+    all of a host array; else its lines become contiguous, too.
+    """
+    x = contiguous(x) if isinstance(x, np.ndarray) else x
     longer = [axis for axis in axes if x.shape[axis] != 1]
     others = [axis for axis in range(x.ndim) if axis not in axes]
     length = prod(x.shape[axis] for axis in axes)
     if not longer:
         return Lines(x, prod(x.shape[axis] for axis in others), length, 1)
-    between = [axis for axis in others if longer[0] < axis < longer[-1] and x.shape[axis] != 1]
+    last = longer[-1] if whole else x.ndim
+    between = [axis for axis in others if longer[0] < axis < last and x.shape[axis] != 1]
     if between and x.size:
-        order = [*others, *axes]
-        steps = contiguous_steps(x.shape)
-        x = in_steps(x, x.first, tuple(x.shape[axis] for axis in order), tuple(steps[axis] for axis in order))
-        return Lines(x, x.size // length, length, 1)
+        moved = x.transpose([*others, *axes])
+        moved = contiguous(moved) if isinstance(moved, np.ndarray) else moved
+        return Lines(moved, x.size // length, length, 1)
     before = prod(x.shape[axis] for axis in others if axis < longer[0])
     return Lines(x, before, length, prod(x.shape[axis] for axis in others if axis > longer[0]))

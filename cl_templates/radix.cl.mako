@@ -1,0 +1,44 @@
+## What kernels of a radix sort do with keys. A key is the bits of a number as an unsigned word; its order is that of the numbers.
+##   word  the C type    keys.kind  u, i or f    keys.sign  the bit of the sign    keys.infinity  the bits of infinity
+##   keys.descending  the largest comes first    keys.ties  equal numbers have equal words: zeros of both signs, NaN of all kinds
+##   keys.kept  words stay as they are in memory, and are mapped wherever a digit is taken; else they are mapped as the first pass reads them
+<%def name="functions()">
+<%
+literal = lambda number: f"({word}){number:#x}{'ul' if keys.number.itemsize == 8 else 'u'}"
+top = literal(keys.sign)
+infinity, negative_nans = (literal(keys.infinity), literal(keys.negative_nans)) if keys.kind == "f" else ("", "")
+%>
+## The order of words as unsigned numbers; NaN last.
+INLINE ${word} cmr_mapped(${word} k) {
+% if keys.kind == "i":
+    k ^= ${top};
+% elif keys.kind == "f" and keys.ties:
+    const ${word} size = k & ~${top};
+    k = size > ${infinity} ? ~${top} : (size == 0 ? (${word})0 : k);
+    k ^= (k & ${top}) ? ~(${word})0 : ${top};
+% elif keys.kind == "f":
+## Negative NaN are the lowest words: taking their number away puts them behind all others.
+    k ^= (k & ${top}) ? ~(${word})0 : ${top};
+    k -= ${negative_nans};
+% endif
+    return ${"~k" if keys.descending else "k"};
+}
+## The word that was mapped.
+INLINE ${word} cmr_unmapped(${word} k) {
+% if keys.descending:
+    k = ~k;
+% endif
+% if keys.kind == "i":
+    k ^= ${top};
+% elif keys.kind == "f":
+    k += ${negative_nans};
+    k ^= (k & ${top}) ? ${top} : ~(${word})0;
+% endif
+    return k;
+}
+</%def>
+## A word as it is read, and as it is stored.
+<%def name="entered(k)">${k if keys.kept or not first else f"cmr_mapped({k})"}</%def>
+<%def name="stored(k)">${k if keys.kept or not last else f"cmr_unmapped({k})"}</%def>
+## The digit of a word that was read.
+<%def name="digit(k)">((uint)((${f"cmr_mapped({k})" if keys.kept else k}) >> shift) & ${digits - 1})</%def>

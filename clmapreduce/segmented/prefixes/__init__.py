@@ -1,0 +1,1 @@
+"""Scans that begin anew with every segment, or with every run of equal keys."""

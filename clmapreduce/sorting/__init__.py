@@ -1,0 +1,1 @@
+"""Sorts on a device: numbers, the order of numbers, numbers with what goes with them."""

@@ -14,12 +14,12 @@ from clmapreduce.reductions.base import Bound
 from clmapreduce.reductions.recurrences.base import Recurrent
 from clmapreduce.reductions.recurrences.iteration import Iteration
 from clmapreduce.schemes.common.boxes import LaunchBox, within_registers
-from clmapreduce.schemes.line.iterate import plan_iterate
 from clmapreduce.schemes.line.map import plan_map
 from clmapreduce.schemes.line.power_series import plan_power_series
 from clmapreduce.schemes.line.prefix import Queries, plan_prefix
 from clmapreduce.schemes.line.radix_sort import SortProblem, plan_sort
-from clmapreduce.schemes.line.recurrence import plan_recurrence
+from clmapreduce.schemes.line.recurrences.iterate import plan_iterate
+from clmapreduce.schemes.line.recurrences.recurrence import plan_recurrence
 from clmapreduce.schemes.line.reduce import plan_reduce
 from clmapreduce.schemes.line.scan import Prefixes, plan_scan
 from clmapreduce.schemes.line.unfold import Powers, plan_unfold

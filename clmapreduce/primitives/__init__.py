@@ -4,7 +4,7 @@ from clmapreduce.primitives import compose as _compose  # noqa: F401  # defines 
 from clmapreduce.primitives.map import Map
 from clmapreduce.primitives.partials import KeptPartials, Partials
 from clmapreduce.primitives.pipeline import Pipeline, fuse
-from clmapreduce.primitives.recurrence import Recurrence
+from clmapreduce.primitives.recurrences.recurrence import Recurrence
 from clmapreduce.primitives.reduce import Reduce
 from clmapreduce.primitives.scan import Scan
 from clmapreduce.primitives.unfold import Unfold

@@ -10,7 +10,7 @@ from clmapreduce.errors import ClMapReduceError, ModeError
 from clmapreduce.formula.trace import as_value, call
 from clmapreduce.modes import ASKS, names_of
 from clmapreduce.primitives.map import Map
-from clmapreduce.primitives.starts import based
+from clmapreduce.primitives.recurrences.starts import based
 from clmapreduce.primitives.unfold import Unfold
 from clmapreduce.program.program import varies
 from clmapreduce.program.step import Step

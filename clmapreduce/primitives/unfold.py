@@ -22,9 +22,9 @@ from clmapreduce.formula.trace import name_of
 from clmapreduce.planning.lines import UnfoldRequest
 from clmapreduce.planning.mode import choose_mode
 from clmapreduce.primitives.base import Primitive
-from clmapreduce.primitives.iterate import Iterated
 from clmapreduce.primitives.operand import operand
-from clmapreduce.primitives.starts import based
+from clmapreduce.primitives.recurrences.iterate import Iterated
+from clmapreduce.primitives.recurrences.starts import based
 from clmapreduce.program.build import check_unfolds, closed_form, line_length, unfolded
 from clmapreduce.program.tracing import is_traced
 from clmapreduce.reductions import Bound, ReductionOp, spec_of

@@ -20,7 +20,7 @@ from clmapreduce.formula.functions import cast
 from clmapreduce.formula.node import Node, index
 from clmapreduce.primitives.map import Map
 from clmapreduce.primitives.partials import Partials
-from clmapreduce.primitives.starts import based
+from clmapreduce.primitives.recurrences.starts import based
 from clmapreduce.primitives.unfold import Unfold
 from clmapreduce.series.exact import exact_factorials, exact_powers, refuse_options
 

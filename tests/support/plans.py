@@ -28,11 +28,11 @@ from clmapreduce.reductions.recurrences.tropical import BoundTropical
 from clmapreduce.schemes.common.boxes import LaunchBox, launch_box, strictly_sequential, within_registers
 from clmapreduce.schemes.line.chain import Chain
 from clmapreduce.schemes.line.fused import Fused, plan_fused
-from clmapreduce.schemes.line.iterate import plan_iterate
 from clmapreduce.schemes.line.map import plan_map
 from clmapreduce.schemes.line.power_series import plan_power_series
 from clmapreduce.schemes.line.prefix import Queries, plan_prefix
-from clmapreduce.schemes.line.recurrence import plan_recurrence
+from clmapreduce.schemes.line.recurrences.iterate import plan_iterate
+from clmapreduce.schemes.line.recurrences.recurrence import plan_recurrence
 from clmapreduce.schemes.line.reduce import box_name, plan_reduce
 from clmapreduce.schemes.line.scan import Prefixes, plan_scan
 from clmapreduce.schemes.line.unfold import Powers, plan_unfold

@@ -9,7 +9,7 @@ from support.plans import FACTS, MODES, PARALLEL, SEQUENTIAL, iterate_plan, recu
 from clmapreduce.domain.line import NARROW_LIMIT
 from clmapreduce.modes import ComputeMode, Scope
 from clmapreduce.plan import Facts, Stage
-from clmapreduce.schemes.line.recurrence import APART
+from clmapreduce.schemes.line.recurrences.recurrence import APART
 
 EVERY = pytest.mark.parametrize("facts", FACTS.values(), ids=FACTS)
 BOTH = pytest.mark.parametrize("mode", MODES, ids=lambda mode: mode.name)

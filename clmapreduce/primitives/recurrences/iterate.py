@@ -24,7 +24,7 @@ from clmapreduce.formula.node import Literal, Node, Value, components, rebuild
 from clmapreduce.formula.trace import as_value, call, name_of
 from clmapreduce.planning.lines import IterateRequest
 from clmapreduce.planning.mode import choose_mode
-from clmapreduce.primitives.starts import based
+from clmapreduce.primitives.recurrences.starts import based
 from clmapreduce.reductions.recurrences.iteration import Iteration
 from clmapreduce.reductions.user import number
 

@@ -1,0 +1,1 @@
+"""Recurrences: functions of one argument iterated, maps of a state composed."""

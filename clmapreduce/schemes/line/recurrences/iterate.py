@@ -40,6 +40,8 @@ def plan_iterate(
     plain = (dtype.names is None or is_pair(dtype)) and vectorisable(start, facts) and vectorisable(step, facts)
     sequential = mode is ComputeMode.SEQUENTIAL
     lanes = box.lanes(max(start.widest, step.widest), plain and sequential)
+    if facts.kind != "cpu" and iteration.length > 1 and line.length % lanes:
+        lanes = 1  # rows of iterates begin where no vector may lie
     groups, share = line.shares(max(1, facts.compute_units * box.groups), box.block * lanes * box.unroll)
     narrow = Line(line.length * iteration.length).narrow
     spec = IterateText(

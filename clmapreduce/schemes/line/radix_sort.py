@@ -77,7 +77,7 @@ class CountsText(KernelText):
 
     @property
     def arrays(self) -> tuple[LocalArray, ...]:
-        alone = self.target.mode is ComputeMode.SEQUENTIAL  # few items share a line: one may count more than an int holds
+        alone = self.target.mode is ComputeMode.SEQUENTIAL  # an item may count more than an int holds
         return (LocalArray("tables", "long" if alone and not self.narrow else "int", self.tables * self.digits),)
 
 

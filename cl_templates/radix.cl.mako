@@ -2,12 +2,14 @@
 ##   word  the C type    keys.kind  u, i or f    keys.sign  the bit of the sign    keys.infinity  the bits of infinity
 ##   keys.descending  the largest comes first    keys.ties  equal numbers have equal words: zeros of both signs, NaN of all kinds
 ##   keys.kept  words stay as they are in memory, and are mapped wherever a digit is taken; else they are mapped as the first pass reads them
-<%def name="functions()">
+## maps, unmaps: whether the kernel does so.
+<%def name="functions(maps, unmaps)">
 <%
 literal = lambda number: f"({word}){number:#x}{'ul' if keys.number.itemsize == 8 else 'u'}"
 top = literal(keys.sign)
 infinity, negative_nans = (literal(keys.infinity), literal(keys.negative_nans)) if keys.kind == "f" else ("", "")
 %>
+% if maps:
 ## The order of words as unsigned numbers; NaN last.
 INLINE ${word} cmr_mapped(${word} k) {
 % if keys.kind == "i":
@@ -23,6 +25,8 @@ INLINE ${word} cmr_mapped(${word} k) {
 % endif
     return ${"~k" if keys.descending else "k"};
 }
+% endif
+% if unmaps:
 ## The word that was mapped.
 INLINE ${word} cmr_unmapped(${word} k) {
 % if keys.descending:
@@ -36,6 +40,7 @@ INLINE ${word} cmr_unmapped(${word} k) {
 % endif
     return k;
 }
+% endif
 </%def>
 ## A word as it is read, and as it is stored.
 <%def name="entered(k)">${k if keys.kept or not first else f"cmr_mapped({k})"}</%def>

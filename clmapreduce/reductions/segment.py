@@ -86,7 +86,8 @@ class SegmentOp:
 
 def segment_operator(op: str | ReductionOp) -> tuple[str, ReductionOp]:
     """(name, operator) for what was given: of a mean its sum. Raises ModeError for an unknown name."""
-    if alias(op) == MEAN:
+    name = alias(op)
+    if isinstance(name, str) and name == MEAN:
         return MEAN, NAMED["sum"]
     found = operator(op)
     return "" if found is op else found.name, found

@@ -191,7 +191,7 @@ def test_what_is_no_array_function_or_operator(context: cm.Context) -> None:
         (lambda: cm.spmv((at, None, x), x, context=context), cm.DTypeError, "indices is None"),
         (lambda: cm.spmv((at, [0, 1, 2], x), None, context=context), cm.DTypeError, "x is None"),
         (lambda: cm.reduce_by_key(x, x, equal="a == b", context=context), cm.FormulaError, "equal takes a function"),
-        (lambda: cm.segmented_reduce(x, at, np.add, context=context), cm.ModeError, "mean, var, std"),
+        (lambda: cm.segmented_reduce(x, at, np.hypot, context=context), cm.ModeError, "without an identity"),
         (lambda: cm.segmented_reduce(x.astype("f4"), at, init=1e300, context=context), cm.DTypeError, "does not fit"),
         (lambda: cm.segmented_reduce(x, at, x, context=context), cm.ModeError, "mean, var, std"),  # type: ignore[arg-type]
         (lambda: cm.segmented_reduce(x, at, map=np.sin, context=context), cm.FormulaError, "numpy.sin"),

@@ -40,6 +40,7 @@ from clmapreduce.schemes.line.upsweep import plan_upsweep
 from support.key_plans import every_key_plan
 from support.pair_plans import every_pair_plan
 from support.segment_plans import every_segment_plan
+from support.sort_plans import every_sort_plan
 
 VARYING = (Access.VECTOR, Access.STRIDED, Access.LINE)
 SEQUENTIAL, PARALLEL = ComputeMode.SEQUENTIAL, ComputeMode.PARALLEL
@@ -277,6 +278,7 @@ def every_plan(facts: Facts, mode: ComputeMode, length: int = 100_003) -> Iterat
     cases: list[tuple[Any, Formula]] = [
         ("sum", plain), ("sum", product), ("product", whole), ("maximum", byte), ("any", plain), ("all", flag),
         ("argmin", plain), ("argmax", whole), ("logsumexp", plain), (MATRIX, pair), (SECOND, plain),
+        ("mean", whole), ("std", plain), ("norm", plain),
     ]  # fmt: skip
     for op, formula in cases:
         name = f"{operator(op).name} of {output_dtype(formula.outputs[0]).name}"
@@ -316,6 +318,7 @@ def every_plan(facts: Facts, mode: ComputeMode, length: int = 100_003) -> Iterat
     yield from every_pair_plan(facts, mode)
     yield from every_segment_plan(facts, mode)
     yield from every_key_plan(facts, mode, length)
+    yield from every_sort_plan(facts, mode, length)
 
 
 def source_of(stage: Stage) -> str:

@@ -38,7 +38,7 @@ if values: parameters += [f"__global {stored_values} *restrict out1"]
         const int rank${r} = counted${r} + ahead${r};
 % endif
 </%def>
-${radix.functions()}
+${radix.functions(first or keys.kept, last and stores_keys and not keys.kept)}
 ${mode.kernel_head("cmr_radix_group", parameters + ["const int shift", "const idx groups", "const idx n", "const idx share"])} {
     ${mode.group_scratch(op)}
     ${mode.local_array("tables")}
@@ -52,7 +52,8 @@ ${mode.kernel_head("cmr_radix_group", parameters + ["const int shift", "const id
     <%mode:each i="d" begin="0" end="${digits}">
         bases[d] = places[d * groups + CMR_GROUP];
     </%mode:each>
-    for (idx t = begin; t < end; t += ${tile}) {
+    idx t = begin;
+    for (; t < end; t += ${tile}) {
         <%mode:each i="d" begin="0" end="${tables * digits}">
             tables[d] = 0;
         </%mode:each>

@@ -59,7 +59,7 @@ ${to_memory(out, array, kind, target, f"{digit} * {line}", "line_begin")}
 % endif
 % endif
 </%def>
-${radix.functions()}
+${radix.functions(first or keys.kept, last and stores_keys and not keys.kept)}
 ${mode.kernel_head("cmr_radix_walk", parameters + ["const int shift", "const idx groups", "const idx n", "const idx share"])} {
     ${mode.local_array("next")}
 % if gathered:

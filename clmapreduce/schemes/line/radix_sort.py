@@ -77,7 +77,8 @@ class CountsText(KernelText):
 
     @property
     def arrays(self) -> tuple[LocalArray, ...]:
-        return (LocalArray("tables", "int", self.tables * self.digits),)
+        alone = self.target.mode is ComputeMode.SEQUENTIAL  # an item may count more than an int holds
+        return (LocalArray("tables", "long" if alone and not self.narrow else "int", self.tables * self.digits),)
 
 
 @dataclass(frozen=True, eq=False)

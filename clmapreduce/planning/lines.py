@@ -14,9 +14,11 @@ from clmapreduce.reductions.base import Bound
 from clmapreduce.schemes.common.boxes import LaunchBox
 from clmapreduce.schemes.line.map import plan_map
 from clmapreduce.schemes.line.power_series import plan_power_series
+from clmapreduce.schemes.line.power_sum import PowerSum, plan_power_sum
 from clmapreduce.schemes.line.prefix import Queries, plan_prefix
 from clmapreduce.schemes.line.reduce import plan_reduce
 from clmapreduce.schemes.line.scan import Prefixes, plan_scan
+from clmapreduce.schemes.line.series_function import SeriesFunction, plan_series_function
 from clmapreduce.schemes.line.unfold import Powers, plan_unfold
 from clmapreduce.schemes.line.upsweep import plan_upsweep
 
@@ -138,3 +140,39 @@ class PowerSeriesRequest(PlanRequest):
 
     def plan(self, facts: Facts) -> Plan:
         return plan_power_series(self.dtype, self.terms, Line(self.length), self.mode, facts, self.box)
+
+
+@dataclass(frozen=True)
+class SeriesFunctionRequest(PlanRequest):
+    """A function by its series at `length` points. operations: of one point, roughly."""
+
+    content: SeriesFunction
+    operations: int
+    length: int
+    mode: ComputeMode
+    box: LaunchBox
+
+    @property
+    def work(self) -> float:
+        return float(self.length) * self.operations
+
+    def plan(self, facts: Facts) -> Plan:
+        return plan_series_function(self.content, Line(self.length), self.mode, facts, self.box)
+
+
+@dataclass(frozen=True)
+class PowerSumRequest(PlanRequest):
+    """A power series of so many terms in numbers of several words, at `length` points."""
+
+    content: PowerSum
+    terms: int
+    length: int
+    mode: ComputeMode
+    box: LaunchBox
+
+    @property
+    def work(self) -> float:
+        return 500.0 * self.length * self.terms
+
+    def plan(self, facts: Facts) -> Plan:
+        return plan_power_sum(self.content, self.terms, Line(self.length), self.mode, facts, self.box)

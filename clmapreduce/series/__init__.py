@@ -1,19 +1,33 @@
-"""`cm.series`: powers, factorials and power series, built from unfold, map, reduce and kept partials."""
+"""`cm.series`: powers, factorials and power series, built from unfold, map, reduce and kept partials, and functions
+that are right to the digits asked for.
+"""
 
+from clmapreduce.series.functions.front import (
+    acos,
+    acosh,
+    asin,
+    asinh,
+    atanh,
+    bessel_j0,
+    cbrt,
+    erf,
+    erfc,
+    expm1,
+    gamma,
+    lgamma,
+    log,
+    power,
+    sqrt,
+    tan,
+    tanh,
+    zeta,
+)
 from clmapreduce.series.named import atan, cos, cosh, exp, geometric, log1p, sin, sinh
-from clmapreduce.series.power import power_series
 from clmapreduce.series.sequences import factorials, powers
+from clmapreduce.series.taylor import power_series
 
 __all__ = [
-    "atan",
-    "cos",
-    "cosh",
-    "exp",
-    "factorials",
-    "geometric",
-    "log1p",
-    "power_series",
-    "powers",
-    "sin",
-    "sinh",
-]
+    "acos", "acosh", "asin", "asinh", "atan", "atanh", "bessel_j0", "cbrt", "cos", "cosh", "erf", "erfc", "exp",
+    "expm1", "factorials", "gamma", "geometric", "lgamma", "log", "log1p", "power", "power_series", "powers", "sin",
+    "sinh", "sqrt", "tan", "tanh", "zeta",
+]  # fmt: skip

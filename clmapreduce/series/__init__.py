@@ -2,6 +2,7 @@
 that are right to the digits asked for.
 """
 
+from clmapreduce.series.constants import constant, e, pi
 from clmapreduce.series.functions.front import (
     acos,
     acosh,
@@ -27,7 +28,7 @@ from clmapreduce.series.sequences import factorials, powers
 from clmapreduce.series.taylor import power_series
 
 __all__ = [
-    "acos", "acosh", "asin", "asinh", "atan", "atanh", "bessel_j0", "cbrt", "cos", "cosh", "erf", "erfc", "exp",
-    "expm1", "factorials", "gamma", "geometric", "lgamma", "log", "log1p", "power", "power_series", "powers", "sin",
-    "sinh", "sqrt", "tan", "tanh", "zeta",
+    "acos", "acosh", "asin", "asinh", "atan", "atanh", "bessel_j0", "cbrt", "constant", "cos", "cosh", "e",
+    "erf", "erfc", "exp", "expm1", "factorials", "gamma", "geometric", "lgamma", "log", "log1p", "pi",
+    "power", "power_series", "powers", "sin", "sinh", "sqrt", "tan", "tanh", "zeta",
 ]  # fmt: skip

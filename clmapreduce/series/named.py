@@ -18,9 +18,9 @@ from clmapreduce.dtypes import DType
 from clmapreduce.formula.node import Node, index
 from clmapreduce.math import where
 from clmapreduce.primitives.map import Map
-from clmapreduce.series.functions.call import evaluated
 from clmapreduce.series.functions.catalogue import FUNCTIONS
 from clmapreduce.series.functions.digits import check_digits
+from clmapreduce.series.functions.dispatch import evaluated
 from clmapreduce.series.functions.front import ARGUMENTS
 from clmapreduce.series.functions.reach import check_reach
 from clmapreduce.series.functions.sums import power_sum

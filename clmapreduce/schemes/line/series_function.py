@@ -28,7 +28,8 @@ class Table(NamedTuple):
 class SeriesFunction:
     """What a kernel computes. function: its name. parts: the templates it needs, callees first. tables: the data of
     these. numbers: what templates see beside, by name. stored: the C type of results. kept: words of a result.
-    operands, results: how many arrays there are.
+    operands, results: how many arrays there are. compound: whether points are complex; results are then, or they are
+    the arrays of the parts.
     """
 
     function: str
@@ -39,6 +40,7 @@ class SeriesFunction:
     kept: int
     operands: int = 1
     results: int = 1
+    compound: bool = False
 
 
 @dataclass(frozen=True, eq=False)

@@ -18,11 +18,14 @@ GUARD = 32
 
 @dataclass(frozen=True)
 class Accuracy:
-    """bits: of the result, relative. word: the float that numbers consist of. given: words of an argument."""
+    """bits: of the result, relative. word: the float that numbers consist of. given: words of an argument. cancelled:
+    bits that an intermediate sum may lose.
+    """
 
     bits: int
     word: DType
     given: int
+    cancelled: int = 0
 
     @property
     def precision(self) -> int:
@@ -37,7 +40,7 @@ class Accuracy:
     @property
     def words(self) -> int:
         """Words of the numbers that functions are computed in."""
-        return max(2, self.given, -(-(self.target + GUARD) // self.precision))
+        return max(2, self.given, -(-(self.target + GUARD + self.cancelled) // self.precision))
 
     @property
     def limbs(self) -> int:

@@ -69,7 +69,7 @@ def gathered(values: Sequence[Any], digits: Any, dtype: Any, context: Context | 
     return Gathered(home, goal, arrays, argument_dtype([a.dtype for a in arrays], goal.word))
 
 
-def evaluated(name: str, values: Sequence[Any], digits: Any, dtype: Any, options: Options) -> Any:
+def real_values(name: str, values: Sequence[Any], digits: Any, dtype: Any, options: Options) -> Any:
     """A function of the catalogue at every point of its broadcast arguments.
 
     Returns the broadcast shape, in the dtype that `digits`, `dtype` and the arguments ask for. Raises ArgumentError

@@ -75,10 +75,14 @@ FUNCTIONS: dict[str, Function] = {
     "bessel_j0": Function("bessel", work=20000),
 }
 
+COMPLEX = ("exp", "log", "sin", "cos", "tan", "sinh", "cosh", "tanh", "sqrt", "power")
+"""Those that take complex numbers."""
+
 NEEDS: dict[str, tuple[str, ...]] = {
     "words": (), "exp": (), "log": (), "turns": (), "trigonometric": ("turns",), "inverse_trigonometric": (),
     "hyperbolic": ("exp",), "inverse_hyperbolic": ("log",), "roots": (), "power": ("exp", "log"), "error": ("exp",),
     "gamma": ("exp", "log", "trigonometric"), "zeta": ("gamma",), "bessel": ("trigonometric",),
+    "complex": ("exp", "log", "trigonometric", "inverse_trigonometric", "hyperbolic"),
 }  # fmt: skip
 """Templates of `cl_templates/series`: those that each calls."""
 

@@ -8,8 +8,8 @@ from typing import Any
 from clmapreduce.calls.options import Options
 from clmapreduce.calls.progress import followed
 from clmapreduce.device.context import Context
-from clmapreduce.series.functions.call import evaluated
 from clmapreduce.series.functions.catalogue import FUNCTIONS
+from clmapreduce.series.functions.dispatch import evaluated
 
 Function = Callable[..., Any]
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from functools import lru_cache
 
-from clmapreduce.dtypes import DType, c_name, count_words, word_of
+from clmapreduce.dtypes import DType, c_name, count_words, is_extended, word_of
 from clmapreduce.extended.convert import words_of_value
 from clmapreduce.schemes.line.series_function import SeriesFunction, Table
 from clmapreduce.series.functions.accuracy import Accuracy
@@ -24,6 +24,23 @@ def series_function(name: str, goal: Asked, argument: DType) -> SeriesFunction:
     stored = word_of(goal.dtype)
     return SeriesFunction(
         name, parts, tables, accuracy.numbers, c_name(stored), count_words(goal.dtype), function.operands
+    )
+
+
+@lru_cache(maxsize=64)
+def complex_function(name: str, goal: Asked) -> SeriesFunction:
+    """The function of that name of complex numbers. Logarithms of numbers near 1 have words for the squares of both
+    parts, in which 1 cancels.
+    """
+    function = FUNCTIONS[name]
+    squares = 2 * Accuracy(goal.bits, goal.word, 1).precision
+    accuracy = Accuracy(goal.bits, goal.word, 1, squares if name in ("log", "power") else 0)
+    parts = parts_of("complex")
+    tables = tuple(_table(table, accuracy) for table in dict.fromkeys(t for p in parts for t in TABLES.get(p, ())))
+    stored = word_of(goal.dtype)
+    results = 2 if is_extended(goal.dtype) else 1
+    return SeriesFunction(
+        name, parts, tables, accuracy.numbers, c_name(stored), count_words(goal.dtype), function.operands, results, True
     )
 
 

@@ -37,7 +37,8 @@ def _roots_of_negatives(x: Any, y: Any) -> Any:
 @dataclass(frozen=True)
 class Function:
     """part: the template that defines it. domain: in words. outside: where an argument is outside of it, from words of
-    shape (words, ...). operands: how many it takes. work: operations of a point with two words, roughly.
+    shape (words, ...). operands: how many it takes. work: operations of a point with two words, roughly. cancels:
+    whether its values near zeros are differences of larger ones, which lose as many bits as an argument has.
     """
 
     part: str
@@ -45,6 +46,7 @@ class Function:
     outside: Mask = _everywhere
     operands: int = 1
     work: int = 2000
+    cancels: bool = False
 
 
 FUNCTIONS: dict[str, Function] = {
@@ -70,9 +72,9 @@ FUNCTIONS: dict[str, Function] = {
     "erf": Function("error", work=20000),
     "erfc": Function("error", work=20000),
     "gamma": Function("gamma", "every x but -1, -2, -3, …", lambda x: below(x, 0) & _whole(x), work=8000),
-    "lgamma": Function("gamma", work=8000),
+    "lgamma": Function("gamma", work=8000, cancels=True),
     "zeta": Function("zeta", work=40000),
-    "bessel_j0": Function("bessel", work=20000),
+    "bessel_j0": Function("bessel", work=20000, cancels=True),
 }
 
 COMPLEX = ("exp", "log", "sin", "cos", "tan", "sinh", "cosh", "tanh", "sqrt", "power")

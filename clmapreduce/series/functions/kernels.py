@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import lru_cache
 
-from clmapreduce.dtypes import DType, c_name, count_words, is_extended, word_of
+from clmapreduce.dtypes import FLOAT64, DType, c_name, count_words, is_extended, word_of
 from clmapreduce.extended.convert import words_of_value
 from clmapreduce.schemes.line.series_function import SeriesFunction, Table
 from clmapreduce.series.functions.accuracy import Accuracy
@@ -18,6 +19,8 @@ def series_function(name: str, goal: Asked, argument: DType) -> SeriesFunction:
     """The function of that name. argument: the dtype of its arguments."""
     function = FUNCTIONS[name]
     accuracy = Accuracy(goal.bits, goal.word, count_words(argument))
+    if function.cancels and goal.word == FLOAT64:  # float32 has no room for more words
+        accuracy = replace(accuracy, bits=goal.bits + accuracy.precision * accuracy.given + 16)
     parts = parts_of(function.part)
     names = dict.fromkeys(table for part in parts for table in TABLES.get(part, ()))
     tables = tuple(_table(table, accuracy) for table in names)

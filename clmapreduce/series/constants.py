@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
 
-from clmapreduce.calls.options import Options
+from clmapreduce.calls.call import check_out
 from clmapreduce.calls.progress import followed
 from clmapreduce.checks import choice
 from clmapreduce.device.context import Context, context_of
@@ -85,10 +85,11 @@ def constant(
     home = context_of(context)
     goal = asked(digits, dtype, (), home)
     working: DType = QD if home.facts.fp64 else QF
-    how = Options(mode, home, wait_for)
+    check_out(out, [((), goal.dtype)], home)
     terms = math.ceil((MOST + 3) / SERIES[row].digits) + 1
-    product = _product(row, working)(length=terms, mode=how.mode, context=home, wait_for=wait_for)
-    return _value(row, working, goal.dtype)(product, mode=how.mode, context=home, out=out)
+    matrices = _matrices(row, working)(length=terms, mode=mode, context=home, wait_for=wait_for)
+    product = _product(working)(matrices, mode=mode, context=home)
+    return _value(row, working, goal.dtype)(product, mode=mode, context=home, out=out)
 
 
 def pi(digits: Any = None, **options: Any) -> Any:
@@ -102,8 +103,8 @@ def e(digits: Any = None, **options: Any) -> Any:
 
 
 @lru_cache(maxsize=16)
-def _product(name: str, dtype: DType) -> Any:
-    """The product of the matrices of all terms."""
+def _matrices(name: str, dtype: DType) -> Map:
+    """The matrices of all terms."""
     row = SERIES[name]
 
     def matrix() -> dict[str, Any]:
@@ -112,12 +113,12 @@ def _product(name: str, dtype: DType) -> Any:
         ratio = over / under
         return _record(ratio, ratio * cast(row.factor(index) + 0 * index, dtype))
 
-    return Map(matrix) >> Reduce(_multiplied(dtype))
+    return Map(matrix)
 
 
 @lru_cache(maxsize=4)
-def _multiplied(dtype: DType) -> Operator:
-    """The product of two such matrices by their upper rows. Roundings break its laws by units of the last place."""
+def _product(dtype: DType) -> Reduce:
+    """The product of matrices by their upper rows. Roundings break its laws by units of the last place."""
     names = [f"{row}{k}" for row in "rt" for k in range(count_words(dtype))]
     fields = record(dict.fromkeys(names, word_of(dtype)))
     identity = tuple(float(name == "r0") for name in names)
@@ -126,7 +127,7 @@ def _multiplied(dtype: DType) -> Operator:
         (r, t), (s, u) = _rows(a, dtype), _rows(b, dtype)
         return _record(r * s, t + r * u)
 
-    return Operator(multiplied, identity, fields, commutative=False, check=False)
+    return Reduce(Operator(multiplied, identity, fields, commutative=False, check=False))
 
 
 def _record(r: Any, t: Any) -> dict[str, Any]:

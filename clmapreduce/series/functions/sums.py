@@ -30,6 +30,7 @@ from clmapreduce.primitives.reduce import Reduce
 from clmapreduce.schemes.line.power_sum import PowerSum
 from clmapreduce.series.functions.accuracy import Accuracy
 from clmapreduce.series.functions.call import Gathered, broadcast, gathered, inputs_of
+from clmapreduce.series.sequences import check_factorials
 
 Weight = Callable[[int], Fraction]
 
@@ -53,6 +54,7 @@ def power_sum(
             )
         terms = int(given.arrays[2].shape[0])
     assert terms is not None
+    check_factorials(terms if derived else 0, goal.word)
     points = given.arrays[:2]
     mode = choose_mode(options.mode, home.facts)
     shape = broadcast(points)
@@ -104,7 +106,7 @@ def _weights(weight: Weight, terms: int, accuracy: Accuracy, home: Context) -> D
 
 def _warn(lost: Any, digits: int) -> None:
     """Waits for the greatest relative loss, and warns where it is more than the digits allow."""
-    worst = float(Reduce("max")(lost)) if isinstance(lost, DeviceArray) else float(np.max(lost))
+    worst = float(Reduce("maximum")(lost)) if isinstance(lost, DeviceArray) else float(np.max(lost))
     if worst > 10.0**-digits:
         right = max(0, math.floor(-math.log10(worst))) if math.isfinite(worst) else 0
         warnings.warn(

@@ -20,9 +20,9 @@ def lacks(device: Any) -> bool:
     return not device.fp64
 
 
-def check(name: str, operands: list[Any], digits: int, dtype: Any = None, **how: Any) -> None:
-    with mpmath.workdps(210):
-        results = getattr(cm.series, name)(*operands, digits=digits, dtype=dtype, **how)
+def check(name: str, operands: list[Any], digits: int, **how: Any) -> None:
+    results = getattr(cm.series, name)(*operands, digits=digits, **how)
+    with mpmath.workdps(2 * digits + 90):
         off = errors(name, operands, results, digits)
     worst = int(np.argmax(off))
     assert off[worst] <= UNIT.get(digits, 1), (name, digits, [x[worst] for x in operands], off[worst])

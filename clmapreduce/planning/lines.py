@@ -144,7 +144,7 @@ class PowerSeriesRequest(PlanRequest):
 
 @dataclass(frozen=True)
 class SeriesFunctionRequest(PlanRequest):
-    """A function by its series at `length` points. operations: of one point, roughly."""
+    """A function by its series at `length` points. operations: of one point in numbers of two words, roughly."""
 
     content: SeriesFunction
     operations: int
@@ -154,7 +154,7 @@ class SeriesFunctionRequest(PlanRequest):
 
     @property
     def work(self) -> float:
-        return float(self.length) * self.operations
+        return float(self.length) * self.operations * self.content.words**2 / 4
 
     def plan(self, facts: Facts) -> Plan:
         return plan_series_function(self.content, Line(self.length), self.mode, facts, self.box)

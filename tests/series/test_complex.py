@@ -61,6 +61,19 @@ def test_parts_are_right(name: str, digits: int, context: cm.Context, mode: str,
         assert worst(name, operands, result, digits) <= (0.501 if digits == 16 else 1)
 
 
+@pytest.mark.sweep
+@pytest.mark.parametrize("digits", [16, 31, 60])
+@pytest.mark.parametrize("name", COMPLEX)
+def test_parts_at_10000_points_are_right(name: str, digits: int, context: cm.Context, rng: np.random.Generator) -> None:
+    if not context.device.fp64:
+        pytest.skip("needs float64")
+    z = points(rng, 2000)
+    operands = [z, rng.permutation(z) / (1 + abs(z) / 8)] if name == "power" else [z]
+    result = getattr(cm.series, name)(*operands, digits=digits, context=context)
+    with mpmath.workdps(150):
+        assert worst(name, operands, result, digits) <= (0.501 if digits == 16 else 1)
+
+
 def test_dtypes_and_places(context: cm.Context, mode: str) -> None:
     z = np.array([[1 + 2j, -0.5j, 3]], np.complex64)
     expected = np.exp(z.astype(complex))

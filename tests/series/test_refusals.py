@@ -97,6 +97,14 @@ def test_the_number_of_terms_in_a_message_is_enough(context: cm.Context) -> None
     assert abs(cm.exact(S.exp(1.0, 28, digits=30, context=context)) - e) < Fraction(1, 10**29)
 
 
+def test_numbers_beyond_the_range_of_words_of_float32(context: cm.Context) -> None:
+    for x in (1e39, [1.0, -1e300], 10**40, "1e39"):
+        with pytest.raises(cm.DTypeError, match="beyond the range of float32"):
+            S.atan(x, dtype=cm.qf, context=context)
+    assert np.isposinf(S.exp(200.0, dtype=cm.df, context=context)["hi"])
+    assert np.isposinf(S.exp(np.inf, dtype=cm.df, context=context)["hi"])
+
+
 @pytest.mark.parametrize("kind", [str, Decimal, Fraction])
 def test_decimals_are_taken_exactly(kind: Any, context: cm.Context) -> None:
     """sqrt(1.44) is 1.2 to 60 digits of the decimal, to 17 of the float64."""

@@ -15,9 +15,9 @@ parameters += [f"__global {stored} *restrict out", "__global real *restrict erro
 ${mode.kernel_head("cmr_power_sum", parameters + ["const int terms", "const idx n", "const idx share"])} {
     const idx begin = CMR_GROUP * share, end = begin + min((idx)(n - begin), share);
     <%mode:each i="i" begin="begin" end="end">
-        num at = num_loaded(x + i * ${given}), power = num_of(1), total = num_of(0);
+        num at = num_loaded(x + (size_t)i * ${given}), power = num_of(1), total = num_of(0);
 % if centred:
-        at = num_subtract(at, num_loaded(center + i * ${given}));
+        at = num_subtract(at, num_loaded(center + (size_t)i * ${given}));
 % endif
         real sizes = 0, last = 0;
         for (int k = 0; k < terms; k++) {
@@ -34,7 +34,7 @@ ${mode.kernel_head("cmr_power_sum", parameters + ["const int terms", "const idx 
             power = num_multiply(power, at);
         }
         const real rounding = sizes * (terms + 2) * (real)${unit}, size = fabs(total.w[0]);
-        num_stored(total, out + i * ${kept});
+        num_stored(total, out + (size_t)i * ${kept});
         error[i] = last + rounding + size * (real)${kept_unit};
         lost[i] = rounding == 0 ? 0 : rounding / size;
     </%mode:each>

@@ -18,16 +18,16 @@ ${mode.kernel_head("cmr_series_function", [f"__global const real *restrict x{k}"
     <%mode:each i="i" begin="begin" end="end">
 % if compound:
 % for k in range(operands):
-        const pair a${k} = pair_of(num_of(x${k}[2 * i]), num_of(x${k}[2 * i + 1]));
+        const pair a${k} = pair_of(num_of(x${k}[2 * (size_t)i]), num_of(x${k}[2 * (size_t)i + 1]));
 % endfor
         const pair r = pair_${function}(${", ".join(f"a{k}" for k in range(operands))});
-        num_stored(r.re, out0 + ${f"i * {kept}" if results == 2 else "2 * i"});
-        num_stored(r.im, ${f"out1 + i * {kept}" if results == 2 else "out0 + 2 * i + 1"});
+        num_stored(r.re, out0 + (size_t)i * ${kept if results == 2 else 2});
+        num_stored(r.im, ${f"out1 + (size_t)i * {kept}" if results == 2 else "out0 + 2 * (size_t)i + 1"});
 % else:
 % for k in range(operands):
-        const num a${k} = num_loaded(x${k} + i * ${given});
+        const num a${k} = num_loaded(x${k} + (size_t)i * ${given});
 % endfor
-        num_stored(num_${function}(${", ".join(f"a{k}" for k in range(operands))}), out0 + i * ${kept});
+        num_stored(num_${function}(${", ".join(f"a{k}" for k in range(operands))}), out0 + (size_t)i * ${kept});
 % endif
     </%mode:each>
 }

@@ -43,6 +43,12 @@ class SeriesFunction:
     compound: bool = False
 
 
+    @property
+    def words(self) -> int:
+        """Of the numbers that it computes in."""
+        return int(dict(self.numbers)["words"])
+
+
 @dataclass(frozen=True, eq=False)
 class SeriesFunctionText(KernelText):
     """block: items of a group."""

@@ -19,7 +19,7 @@ from clmapreduce.calls.prepared import prepare
 from clmapreduce.checks import quoted
 from clmapreduce.device.array import DeviceArray
 from clmapreduce.device.context import Context
-from clmapreduce.dtypes import DD, FLOAT64, QD, QF, DType, count_words, is_extended
+from clmapreduce.dtypes import DD, FLOAT32, FLOAT64, QD, QF, DType, count_words, is_extended
 from clmapreduce.errors import ArgumentError, DTypeError, ShapeError
 from clmapreduce.extended.convert import extended
 from clmapreduce.formula.formula import Access
@@ -66,6 +66,7 @@ def gathered(values: Sequence[Any], digits: Any, dtype: Any, context: Context | 
     home = home_of(list(homes.values()), context)
     goal = asked(digits, dtype, [p.value.dtype for p in points if p.counts], home)
     arrays = [_array(p, goal) for p in points]
+    _check_range(arrays, goal.word)
     return Gathered(home, goal, arrays, argument_dtype([a.dtype for a in arrays], goal.word))
 
 
@@ -129,7 +130,10 @@ def _array(point: Point, goal: Asked) -> Any:
 
 
 def _words(value: Any, goal: Asked) -> Any:
-    words = extended(value, (DD if count_words(goal.dtype) == 1 else QD) if goal.word == FLOAT64 else QF)
+    words = extended(value, DD if goal.word == FLOAT64 and count_words(goal.dtype) == 1 else QD)
+    if goal.word == FLOAT32:
+        _check_range([words], FLOAT32)
+        words = extended(words, QF)
     first, *others = words.dtype.names
     if all(not np.any(words[name]) for name in others):
         return np.asarray(words[first])
@@ -144,6 +148,18 @@ def broadcast(arrays: Sequence[Any]) -> tuple[int, ...]:
     except ValueError:
         text = " and ".join(map(str, shapes))
         raise ShapeError(f"shapes {text} do not broadcast; make them equal, or 1 where they differ") from None
+
+
+def _check_range(arrays: Sequence[Any], word: DType) -> None:
+    """Raises DTypeError for finite numbers in host memory that words of float32 do not reach."""
+    if word != FLOAT32:
+        return
+    for array in arrays:
+        if isinstance(array, np.ndarray) and array.size and array.dtype != FLOAT32:
+            sizes = np.abs(_stacked(array)[0])
+            largest = float(np.max(sizes, where=np.isfinite(sizes), initial=0))
+            if largest > np.finfo(word).max:
+                raise DTypeError(f"x of {largest!r} is beyond the range of float32, {np.finfo(word).max}; use float64")
 
 
 def _check_domain(name: str, arrays: Sequence[Any]) -> None:

@@ -33,6 +33,7 @@ from clmapreduce.schemes.line.upsweep import plan_upsweep
 from support.key_plans import every_key_plan
 from support.pair_plans import every_pair_plan
 from support.segment_plans import every_segment_plan
+from support.series_plans import every_series_plan
 
 VARYING = (Access.VECTOR, Access.STRIDED, Access.LINE)
 SEQUENTIAL, PARALLEL = ComputeMode.SEQUENTIAL, ComputeMode.PARALLEL
@@ -256,6 +257,7 @@ def every_plan(facts: Facts, mode: ComputeMode, length: int = 100_003) -> Iterat
     longer = pipeline_plan(PROJECTION, 8, mode, facts, Scope.ITEM, "f4", ("f4", Access.LINE), rows=length)
     yield "pipeline of rows through local memory", longer
     yield "power series", series_plan(real, 20, length, mode, facts)
+    yield from every_series_plan(facts, mode, length)
     if mode is SEQUENTIAL:
         yield "map, strictly sequential", map_plan(maps["plain"], length, mode, facts, tiles=1)
         yield "reduce, strictly sequential", reduce_plan("sum", plain, length, mode, facts, tiles=1)

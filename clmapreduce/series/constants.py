@@ -24,6 +24,7 @@ from clmapreduce.primitives.map import Map
 from clmapreduce.primitives.reduce import Reduce
 from clmapreduce.reductions.user import Operator
 from clmapreduce.series.functions.digits import MOST, asked
+from clmapreduce.series.sequences import conversion
 
 Whole = Callable[[Any], Any]
 """A formula of whole numbers of the index."""
@@ -89,7 +90,8 @@ def constant(
     terms = math.ceil((MOST + 3) / SERIES[row].digits) + 1
     matrices = _matrices(row, working)(length=terms, mode=mode, context=home, wait_for=wait_for)
     product = _product(working)(matrices, mode=mode, context=home)
-    return _value(row, working, goal.dtype)(product, mode=mode, context=home, out=out)
+    value = _value(row, working)(product, mode=mode, context=home)
+    return conversion(goal.dtype)(value, mode=mode, context=home, out=out)
 
 
 def pi(digits: Any = None, **options: Any) -> Any:
@@ -140,7 +142,7 @@ def _rows(a: Record, dtype: DType) -> tuple[Any, Any]:
     return r, t
 
 
-@lru_cache(maxsize=64)
-def _value(name: str, working: DType, dtype: DType) -> Map:
-    """The constant in the dtype asked for, from the product."""
-    return Map(lambda product: cast(SERIES[name].value(_rows(product, working)[1]), dtype))
+@lru_cache(maxsize=16)
+def _value(name: str, dtype: DType) -> Map:
+    """The constant from the product."""
+    return Map(lambda product: SERIES[name].value(_rows(product, dtype)[1]))

@@ -26,11 +26,18 @@ def test_constants(name: str, context: cm.Context, mode: str) -> None:
         pytest.skip("needs float64")
     with mpmath.workdps(80):
         value = CONSTANTS[name]()
-        for digits in (1, 16, 17, 31, 32, 60, None):
+        for digits in (1, 17, 60, None):
             result = cm.series.constant(name, digits, context=context, mode=mode)
             assert result.dtype == (np.dtype("f8") if (digits or 16) <= 16 else cm.dd if digits <= 31 else cm.qd)
-            assert error(value, exactly(result)[0], digits or 16) <= (0.501 if digits in (16, None) else 1)
-        assert error(value, exactly(cm.series.constant(name, dtype=cm.qf, context=context, mode=mode))[0], 28) <= 1
+            assert error(value, exactly(result)[0], digits or 16) <= (1 if digits else 0.501)
+
+
+def test_dtypes_of_constants(context: cm.Context) -> None:
+    for dtype, digits in ((cm.qf, 28), (cm.df, 14), *(((cm.dd, 31),) if context.device.fp64 else ())):
+        result = cm.series.e(dtype=dtype, context=context)
+        assert result.dtype == dtype
+        with mpmath.workdps(80):
+            assert error(+mpmath.e, exactly(result)[0], digits) <= 1
 
 
 def test_constants_reach_outputs(context: cm.Context) -> None:

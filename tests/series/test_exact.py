@@ -8,8 +8,12 @@ import mpmath
 import numpy as np
 import pytest
 
+from clmapreduce.dtypes import FLOAT32, FLOAT64, QD, QF
 from clmapreduce.series.functions import exact
 from clmapreduce.series.functions.accuracy import Accuracy
+from clmapreduce.series.functions.catalogue import FUNCTIONS
+from clmapreduce.series.functions.digits import Asked
+from clmapreduce.series.functions.kernels import series_function
 from clmapreduce.series.functions.tables import INTEGERS, NUMBERS, polynomial
 
 
@@ -85,3 +89,14 @@ def test_the_bits_of_a_turn() -> None:
         with mpmath.workprec(3000):
             assert mpmath.mpf(1) / (2 * mpmath.pi) - mpmath.mpf(value.numerator) / value.denominator >= 0
             assert off(value, 1 / (2 * mpmath.pi)) < mpmath.mpf(2) ** (-32 * (len(bits) - at.limbs))
+
+
+@pytest.mark.parametrize("name", FUNCTIONS)
+def test_tables_fit_constant_memory(name: str) -> None:
+    """OpenCL promises 64 KiB. The most words: four words in, four out."""
+    for goal, argument in ((Asked(QD, 212, FLOAT64), QD), (Asked(QF, 96, FLOAT32), QF), (Asked(FLOAT64, 53, FLOAT64), QD)):
+        content = series_function(name, goal, argument)
+        size = sum(len(table.numbers) * (goal.word.itemsize if table.ctype == "real" else 4) for table in content.tables)
+        assert size <= 1 << 16, (name, goal, size)
+        for table in content.tables:
+            assert table.rows and all("inf" not in number and "nan" not in number for number in table.numbers)

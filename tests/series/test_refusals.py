@@ -112,6 +112,7 @@ def test_decimals_are_taken_exactly(kind: Any, context: cm.Context) -> None:
         pytest.skip("needs float64")
     result = S.sqrt(kind("1.44"), digits=60, context=context)
     assert abs(cm.exact(result) - Fraction("1.2")) < Fraction(1, 10**59)
-    many = S.sqrt([kind("1.44"), kind("0.01")], digits=20, context=context)
+    values = [kind("1.44"), kind("0.01")]
+    many = S.sqrt(np.array(values, object) if kind is Decimal else values, digits=20, context=context)
     assert cm.exact(many, str, digits=19).tolist() == ["1.200000000000000000", "0.1000000000000000000"]
     assert S.sqrt(kind("1.44"), context=context) == 1.2

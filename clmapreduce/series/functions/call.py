@@ -97,7 +97,7 @@ def _point(value: Any, context: Context | None) -> Point:
     plain = isinstance(value, (bool, int, float, str, Decimal, Fraction)) and not isinstance(value, np.generic)
     if plain or hasattr(value, "_mpf_"):
         return Point(value, False)
-    if isinstance(value, (list, tuple)):
+    if isinstance(value, (list, tuple)) or (isinstance(value, np.ndarray) and value.dtype.kind == "O"):
         cells = np.array(value, dtype=object)
         if any(isinstance(cell, (str, Decimal, Fraction)) or hasattr(cell, "_mpf_") for cell in cells.flat):
             return Point(cells, False)
@@ -158,7 +158,7 @@ def _check_range(arrays: Sequence[Any], word: DType) -> None:
         if isinstance(array, np.ndarray) and array.size and array.dtype != FLOAT32:
             sizes = np.abs(_stacked(array)[0])
             largest = float(np.max(sizes, where=np.isfinite(sizes), initial=0))
-            if largest > np.finfo(word).max:
+            if largest > float(np.finfo(word).max):
                 raise DTypeError(f"x of {largest!r} is beyond the range of float32, {np.finfo(word).max}; use float64")
 
 

@@ -17,7 +17,7 @@ void num_sine_cosine(num x, num *s, num *c) {
 void num_hyperbolic(num x, num *s, num *c, int *k) {
     *k = 0;
     if (fabs(x.w[0]) <= ${bits}) { *s = num_sinh(x); *c = num_cosh(x); return; }
-    if (!(fabs(x.w[0]) < 0x1p30f)) { *s = num_of(x.w[0] * fabs(x.w[0])); *c = num_absolute(*s); return; }
+    if (!(fabs(x.w[0]) < 0x1p30f)) { *s = num_sinh(x); *c = num_cosh(x); return; }
     const num a = num_absolute(x);
     *c = num_times_power(num_add_real(num_exp_reduced(a, k), 1), (real)0.5);
     *s = x.w[0] < 0 ? num_negative(*c) : *c;

@@ -10,11 +10,11 @@ num num_sin_pi(num x) {
     }
     return num_sin_quarter(num_multiply(x, num_read(pi_table, 0)), quarter & 3);
 }
-/* log Gamma(x) for x >= shift. */
+/* log Gamma(x) for x >= shift: (x - 1/2) (log x - 1) - 1/2 is beyond the range only where the result is. */
 num num_stirling(num x) {
     const num inverse = num_inverse(x);
     const num tail = num_multiply(inverse, num_polynomial(stirling_table, stirling_table_rows, num_multiply(inverse, inverse)));
-    const num front = num_subtract(num_multiply(num_add_real(x, (real)-0.5), num_log(x)), x);
+    const num front = num_add_real(num_multiply(num_add_real(x, (real)-0.5), num_add_real(num_log(x), -1)), (real)-0.5);
     return num_add(front, num_add(tail, num_read(log_root_two_pi_table, 0)));
 }
 /* x (x + 1) ... up to shift; x becomes the first factor that is left out. */
@@ -47,7 +47,8 @@ num num_gamma(num x) {
     const real a = x.w[0];
     int k = 0;
     if (a == 0) return num_of(copysign((real)INFINITY, a));
-    if (isnan(a) || a > ${175 if T == "double" else 37}) return num_of(a);
+    if (isnan(a)) return x;
+    if (a > ${175 if T == "double" else 37}) return num_of(INFINITY);
     const num y = a < (real)0.5 ? num_add_real(num_negative(x), 1) : x;
     if (fabs(a) < ldexp((real)1, -${bits})) return num_inverse_small(x); /* off by x times Euler's constant */
     if (a >= (real)0.5) {
@@ -61,7 +62,7 @@ num num_gamma(num x) {
     return num_shifted(r, -k);
 }
 num num_lgamma_positive(num x) {
-    if (x.w[0] > ${"0x1.7p1014" if T == "double" else "0x1.8p121f"}) return num_of(INFINITY);
+    if (x.w[0] > ${"0x1.754d9278b51a7p1014" if T == "double" else "0x1.895f1ap121f"}) return num_of(INFINITY);
     for (int zero = 1; zero <= 2; zero++) {
         const num z = num_add_real(x, -zero);
         if (fabs(z.w[0]) > (real)0.25) continue;

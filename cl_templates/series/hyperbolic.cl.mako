@@ -8,7 +8,7 @@ num num_half_exp(num x) {
 num num_with_sign(num size, num x) { return x.w[0] < 0 ? num_negative(size) : size; }
 num num_sinh(num x) {
     const num a = num_absolute(x);
-    if (!(a.w[0] < ${800 if T == "double" else 120})) return num_of(x.w[0] + x.w[0] * a.w[0]);
+    if (!(a.w[0] < ${800 if T == "double" else 120})) return num_of(isnan(x.w[0]) ? x.w[0] : copysign((real)INFINITY, x.w[0]));
     if (a.w[0] == 0) return x;
     if (a.w[0] > ${bits}) return num_with_sign(num_half_exp(a), x);
     const num e = num_expm1(a);
@@ -16,7 +16,7 @@ num num_sinh(num x) {
 }
 num num_cosh(num x) {
     const num a = num_absolute(x);
-    if (!(a.w[0] < ${800 if T == "double" else 120})) return num_of(a.w[0] * a.w[0]);
+    if (!(a.w[0] < ${800 if T == "double" else 120})) return num_of(isnan(a.w[0]) ? a.w[0] : INFINITY);
     const num h = num_half_exp(a);
     return a.w[0] > ${bits // 2} ? h : num_add(h, num_divide(num_of((real)0.25), h));
 }

@@ -14,7 +14,7 @@ import clmapreduce as cm
 INF, NAN, LARGEST, LEAST = np.inf, np.nan, np.finfo("f8").max, 5e-324
 X = np.array([
     0.0, -0.0, 1, -1, INF, -INF, NAN, 2, -2, -3.5, 0.5, LEAST, -LEAST, 2.3e-308, 1e-310, LARGEST, -LARGEST, 710.4, -710.4,
-    -745, 709.9, 1e300, -1e300, 171.6, -180.5, 1e17, -1e17, 3, -260.3,
+    -745, 709.9, 175.5, 1000, -1000, 1e300, -1e300, 171.6, -180.5, 1e17, -1e17, 3, -260.3,
 ])  # fmt: skip
 TWINS: dict[str, Callable[..., Any]] = {
     **{name: getattr(np, name) for name in ("exp", "expm1", "log", "log1p", "sin", "cos", "tan", "sinh", "cosh", "tanh")},
@@ -24,7 +24,7 @@ TWINS: dict[str, Callable[..., Any]] = {
 }  # fmt: skip
 EXPECTED = {
     "zeta": {0.0: -0.5, 1: INF, INF: 1, -INF: NAN, NAN: NAN, -2: 0, 171.6: 1, LARGEST: 1, -LARGEST: 0, -1: -1 / 12},
-    "lgamma": {0.0: INF, 1: 0, 2: 0, -1: INF, INF: INF, -INF: INF, NAN: NAN, LARGEST: INF, -LARGEST: INF},
+    "lgamma": {2.559983e305: 1.7976929043077148e308, 2.559984e305: INF, 0.0: INF, 1: 0, 2: 0, -1: INF, INF: INF, -INF: INF, NAN: NAN, LARGEST: INF, -LARGEST: INF},
     "bessel_j0": {0.0: 1, INF: 0, -INF: 0, NAN: NAN, LEAST: 1},
 }
 
@@ -44,7 +44,7 @@ def leading(result: Any) -> np.ndarray:
 def assert_like(found: np.ndarray, expected: np.ndarray, where: Any) -> None:
     same = (found == expected) & (np.signbit(found) == np.signbit(expected)) | np.isnan(found) & np.isnan(expected)
     with np.errstate(all="ignore"):
-        near = (expected != 0) & (abs(found - expected) <= 1e-12 * abs(expected) + LEAST)
+        near = (expected != 0) & np.isfinite(expected) & (abs(found - expected) <= 1e-12 * abs(expected) + LEAST)
     wrong = ~(same | near)
     assert not wrong.any(), list(zip(np.broadcast_to(where, wrong.shape)[wrong], found[wrong], expected[wrong], strict=True))
 

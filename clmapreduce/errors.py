@@ -53,3 +53,7 @@ class DeviceMemoryError(ClMapReduceError, MemoryError):
 
 class StorageError(ClMapReduceError, OSError):
     """A file that an array is mapped from, and the disk that it lies on has no room for the array."""
+
+
+class LostDigits(UserWarning):
+    """A sum whose terms cancel so much that fewer digits are right than were asked for."""

@@ -103,13 +103,18 @@ def _split(source: Any, dtype: DType) -> Any:
 
 def _words(value: Any, dtype: DType) -> tuple[float, ...]:
     """The words of one value."""
+    return tuple(words_of_value(value, word_of(dtype), count_words(dtype)))
+
+
+def words_of_value(value: Any, word: DType, count: int) -> list[float]:
+    """A value as the nearest float, what is left as the nearest float, and so on: `count` of them."""
     rest = _exact(value)
-    nearest = _nearest_float32 if word_of(dtype).itemsize == 4 else _nearest
+    nearest = _nearest_float32 if word.itemsize == 4 else _nearest
     words: list[float] = []
-    for _ in range(count_words(dtype)):
+    for _ in range(count):
         words.append(nearest(rest) if isinstance(rest, Fraction) else rest)
         rest = rest - Fraction(words[-1]) if isinstance(rest, Fraction) and math.isfinite(words[-1]) else 0.0
-    return tuple(words)
+    return words
 
 
 def _exact(value: Any) -> Fraction | float:

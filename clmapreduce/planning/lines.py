@@ -15,13 +15,15 @@ from clmapreduce.reductions.recurrences.base import Recurrent
 from clmapreduce.reductions.recurrences.iteration import Iteration
 from clmapreduce.schemes.common.boxes import LaunchBox, within_registers
 from clmapreduce.schemes.line.map import plan_map
-from clmapreduce.schemes.line.power_series import plan_power_series
 from clmapreduce.schemes.line.prefix import Queries, plan_prefix
-from clmapreduce.schemes.line.radix_sort import SortProblem, plan_sort
 from clmapreduce.schemes.line.recurrences.iterate import plan_iterate
 from clmapreduce.schemes.line.recurrences.recurrence import plan_recurrence
 from clmapreduce.schemes.line.reduce import plan_reduce
 from clmapreduce.schemes.line.scan import Prefixes, plan_scan
+from clmapreduce.schemes.line.series.power_series import plan_power_series
+from clmapreduce.schemes.line.series.power_sum import PowerSum, plan_power_sum
+from clmapreduce.schemes.line.series.series_function import SeriesFunction, plan_series_function
+from clmapreduce.schemes.line.sorting.radix_sort import SortProblem, plan_sort
 from clmapreduce.schemes.line.unfold import Powers, plan_unfold
 from clmapreduce.schemes.line.upsweep import plan_upsweep
 
@@ -192,3 +194,39 @@ class SortRequest(PlanRequest):
 
     def plan(self, facts: Facts) -> Plan:
         return plan_sort(self.problem, self.mode, facts, streaming=self.streaming)
+
+
+@dataclass(frozen=True)
+class SeriesFunctionRequest(PlanRequest):
+    """A function by its series at `length` points. operations: of one point in numbers of two words, roughly."""
+
+    content: SeriesFunction
+    operations: int
+    length: int
+    mode: ComputeMode
+    box: LaunchBox
+
+    @property
+    def work(self) -> float:
+        return float(self.length) * self.operations * self.content.words**2 / 4
+
+    def plan(self, facts: Facts) -> Plan:
+        return plan_series_function(self.content, Line(self.length), self.mode, facts, self.box)
+
+
+@dataclass(frozen=True)
+class PowerSumRequest(PlanRequest):
+    """A power series of so many terms in numbers of several words, at `length` points."""
+
+    content: PowerSum
+    terms: int
+    length: int
+    mode: ComputeMode
+    box: LaunchBox
+
+    @property
+    def work(self) -> float:
+        return 500.0 * self.length * self.terms
+
+    def plan(self, facts: Facts) -> Plan:
+        return plan_power_sum(self.content, self.terms, Line(self.length), self.mode, facts, self.box)

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
 from functools import lru_cache
 from typing import Any
 
@@ -15,9 +18,17 @@ from clmapreduce.dtypes import DType
 from clmapreduce.formula.node import Node, index
 from clmapreduce.math import where
 from clmapreduce.primitives.map import Map
-from clmapreduce.series.power import checked, most_terms, summed
+from clmapreduce.series.functions.catalogue import FUNCTIONS
+from clmapreduce.series.functions.digits import check_digits
+from clmapreduce.series.functions.dispatch import evaluated
+from clmapreduce.series.functions.front import ARGUMENTS
+from clmapreduce.series.functions.reach import check_reach
+from clmapreduce.series.functions.sums import power_sum
 from clmapreduce.series.sequences import check_order, conversion, default_dtype, factorials
+from clmapreduce.series.taylor import checked, is_many, most_terms, summed
 
+FACTORIALS = 171
+"""Coefficients that float64 tells from 0 beside those before them."""
 Coefficient = Callable[[Node], Node]
 ODD = index % 2
 SIGN = 1 - 2 * ((index // 2) % 2)
@@ -39,14 +50,43 @@ def table(coefficient: Coefficient, over_factorials: bool, terms: int, dtype: DT
     return coefficients if coefficients.dtype == dtype else conversion(dtype)(coefficients)
 
 
-def _series(
-    name: str, formula: str, coefficient: Coefficient, domain: str, over_factorials: bool = True
-) -> Callable[..., Any]:
+@dataclass(frozen=True)
+class Plain:
+    """A power series about 0. formula, domain: in words. coefficient: of the index, and of k! or 1. sign: that of the
+    coefficient of xᵏ, 0 where there is none. divisor: its denominator. limit: the function in float64.
+    """
+
+    formula: str
+    coefficient: Coefficient
+    domain: str
+    sign: Callable[[int], int]
+    divisor: Callable[[int], int]
+    limit: Callable[[float], float]
+
+    @property
+    def over_factorials(self) -> bool:
+        return self.divisor is math.factorial
+
+    def weight(self, k: int) -> Fraction:
+        """The coefficient of xᵏ, exact."""
+        return Fraction(self.sign(k), self.divisor(k))
+
+    def log_weight(self, k: int) -> float:
+        """The logarithm of its magnitude."""
+        if not self.sign(k):
+            return -math.inf
+        return -math.lgamma(k + 1) if self.over_factorials else -math.log(self.divisor(k))
+
+
+def _series(name: str, plain: Plain) -> Callable[..., Any]:
+    weight = plain.weight
+
     @followed
     def series(
         x: Any,
-        terms: int,
+        terms: Any = None,
         *,
+        digits: Any = None,
         dtype: Any = None,
         mode: str = "auto",
         context: Context | None = None,
@@ -54,40 +94,77 @@ def _series(
         out: Any = None,
         progress: Any = None,
     ) -> Any:
+        options = Options(mode, context, wait_for, out)
+        if terms is None and name in FUNCTIONS:
+            return evaluated(name, [x], digits, dtype, options)
         check_order(terms, "terms")
+        if digits is not None or is_many([dtype, x]):
+            if digits is not None:
+                check_reach(plain.log_weight, plain.limit, x, int(terms), check_digits(digits))
+            used = min(int(terms), FACTORIALS) if plain.over_factorials else int(terms)
+            return power_sum(weight, used, [x], digits, dtype, options)[0]
         arguments, home, working = checked([x], (), dtype, mode, context, out)
-        coefficients = table(coefficient, over_factorials, int(terms), working, home) if terms else array([], home)
+        coefficients = array([], home)
+        if terms:
+            coefficients = table(plain.coefficient, plain.over_factorials, int(terms), working, home)
         options = Options(mode, home, wait_for, out)
         return summed(coefficients, arguments.inputs[0].value, working, options, arguments.on_device)
 
     series.__name__ = series.__qualname__ = name
-    series.__doc__ = f"""{formula}, the terms x⁰ … xᵗᵉʳᵐˢ⁻¹ of the power series about 0, which converges for {domain}.
+    series.__doc__ = f"""{name} x, right to the digits asked for; with `terms`, {plain.formula} as it stands.
 
-    x: a scalar or an array; returns the same shape. dtype: of the computation; default that of x, else float64.
-    Powers come before coefficients: the sum overflows where the power of a coefficient that is not 0 does. Series over
-    factorials do beyond |x| = 10 in float32 and 64 in float64, given enough terms.
-    Raises ShapeError for terms < 0, DTypeError for complex x.
+    {ARGUMENTS}
+    terms: the sum of x⁰ … xᵗᵉʳᵐˢ⁻¹ of the power series about 0 instead, which converges for {plain.domain}; in float32
+    or float64, or in the words of `dtype`. Powers come before coefficients: the sum overflows where the power of a
+    coefficient that is not 0 does. Series over factorials do beyond |x| = 10 in float32 and 64 in float64, given enough
+    terms. With digits as well, ArgumentError says how many terms reach them. Raises ShapeError for terms < 0.
     """
     return series
 
 
-exp = _series("exp", "Σ xᵏ/k!", lambda f: 1 / f, "every x")
-sin = _series("sin", "Σ (−1)ᵏ x²ᵏ⁺¹/(2k+1)!", lambda f: ODD * SIGN / f, "every x")
-cos = _series("cos", "Σ (−1)ᵏ x²ᵏ/(2k)!", lambda f: (1 - ODD) * SIGN / f, "every x")
-sinh = _series("sinh", "Σ x²ᵏ⁺¹/(2k+1)!", lambda f: ODD / f, "every x")
-cosh = _series("cosh", "Σ x²ᵏ/(2k)!", lambda f: (1 - ODD) / f, "every x")
+def _one_in(first: int, step: int, alternating: bool) -> Callable[[int], int]:
+    """Signs of a series that has every `step`-th power from `first` on."""
+    return lambda k: 0 if (k - first) % step or k < first else -1 if alternating and (k - first) // step % 2 else 1
+
+
+def _number(k: int) -> int:
+    return max(1, k)
+
+
+exp = _series("exp", Plain("Σ xᵏ/k!", lambda f: 1 / f, "every x", _one_in(0, 1, False), math.factorial, math.exp))
+sin = _series(
+    "sin",
+    Plain("Σ (−1)ᵏ x²ᵏ⁺¹/(2k+1)!", lambda f: ODD * SIGN / f, "every x", _one_in(1, 2, True), math.factorial, math.sin),
+)
+EVEN = 1 - ODD
+cos = _series(
+    "cos",
+    Plain("Σ (−1)ᵏ x²ᵏ/(2k)!", lambda f: EVEN * SIGN / f, "every x", _one_in(0, 2, True), math.factorial, math.cos),
+)
+sinh = _series(
+    "sinh",
+    Plain("Σ x²ᵏ⁺¹/(2k+1)!", lambda f: ODD / f, "every x", _one_in(1, 2, False), math.factorial, math.sinh),
+)
+cosh = _series(
+    "cosh", Plain("Σ x²ᵏ/(2k)!", lambda f: EVEN / f, "every x", _one_in(0, 2, False), math.factorial, math.cosh)
+)
 log1p = _series(
     "log1p",
-    "Σ (−1)ᵏ⁺¹ xᵏ/k",
-    lambda one: where(index == 0, 0.0, (2 * ODD - 1) * one / where(index == 0, 1, index)),
-    "−1 < x ≤ 1",
-    over_factorials=False,
-)
+    Plain(
+        "Σ (−1)ᵏ⁺¹ xᵏ/k",
+        lambda one: where(index == 0, 0.0, (2 * ODD - 1) * one / where(index == 0, 1, index)),
+        "−1 < x ≤ 1", _one_in(1, 1, True), _number, math.log1p,
+    ),
+)  # fmt: skip
 atan = _series(
     "atan",
-    "Σ (−1)ᵏ x²ᵏ⁺¹/(2k+1)",
-    lambda one: ODD * SIGN * one / where(index == 0, 1, index),
-    "|x| ≤ 1",
-    over_factorials=False,
+    Plain(
+        "Σ (−1)ᵏ x²ᵏ⁺¹/(2k+1)",
+        lambda one: ODD * SIGN * one / where(index == 0, 1, index),
+        "|x| ≤ 1", _one_in(1, 2, True), _number, math.atan,
+    ),
+)  # fmt: skip
+geometric = _series(
+    "geometric",
+    Plain("Σ xᵏ", lambda one: one, "|x| < 1", _one_in(0, 1, False), lambda k: 1, lambda x: 1 / (1 - x)),
 )
-geometric = _series("geometric", "Σ xᵏ", lambda one: one, "|x| < 1", over_factorials=False)

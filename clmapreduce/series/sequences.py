@@ -83,17 +83,23 @@ def factorials(
     home = context_of(context)
     working = default_dtype(home) if dtype is None else check_supported(dtype_of(dtype), "dtype")
     check_device([working], home)
-    largest = largest_factorial(working)
-    if n > largest:
-        raise DTypeError(
-            f"{n}! does not fit {working} (exact=True gives integers of any size); the largest n that fits is {largest}"
-        )
+    check_factorials(n + 1, working)
     check_out(out, [((n + 1,), working)], home)
     product = (Map(_counting(working)) >> Partials("product"))(length=n, mode=mode, context=home, wait_for=wait_for)
     products = product.prefix(mode=mode)
     if out is None and products.dtype == working:
         return products
     return conversion(working)(products, mode=mode, context=home, out=out)
+
+
+def check_factorials(count: int, dtype: DType) -> None:
+    """Raises DTypeError unless `dtype` holds the first `count` factorials."""
+    largest = largest_factorial(dtype)
+    if count > largest + 1:
+        raise DTypeError(
+            f"{count - 1}! does not fit {dtype} (exact=True gives integers of any size); the largest n that fits is "
+            f"{largest}"
+        )
 
 
 def largest_factorial(dtype: DType) -> int:

@@ -16,7 +16,7 @@ from clmapreduce.device.convert import array
 from clmapreduce.dtypes import INT64
 from clmapreduce.formula.node import Node
 from clmapreduce.host_room import needs_host_room
-from clmapreduce.schemes.line.radix_keys import RadixKeys
+from clmapreduce.schemes.line.sorting.radix_keys import RadixKeys
 from clmapreduce.segmented.keys import run_lengths
 from clmapreduce.sorting.arrays import checked, home_of_all, on_host, same
 from clmapreduce.sorting.line import check_keys, sort_indices, sort_keys

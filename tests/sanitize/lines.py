@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 from sanitize.case import Case, Check
+from scipy import special
 
 import clmapreduce as cm
 
@@ -135,10 +136,26 @@ def power_series(context: cm.Context, mode: str) -> Iterator[Check]:
     ones = np.ones(12, "f4")
     yield "points", cm.series.power_series(ones, SHORT, **how), np.exp(SHORT.astype("f8"))
     yield "one point", cm.series.power_series(ones, np.float32(0.5), **how), np.exp(0.5)
+    words = cm.series.power_series(ones, SHORT[:3], np.float32(0.5), dtype=cm.df, **how)
+    yield "in words", cm.exact(words, float).astype("f8"), np.exp(SHORT[:3] - 0.5)
+
+
+def series_functions(context: cm.Context, mode: str) -> Iterator[Check]:
+    """In words of float32, which the emulator has for sure."""
+    how: dict[str, Any] = {"context": context, "mode": mode, "dtype": cm.df}
+    x = np.float32([0.75, 2.5, 1e4])
+    twins = {"sin": np.sin, "atan": np.arctan, "bessel_j0": special.j0, "zeta": special.zeta, "lgamma": special.gammaln}
+    for name, twin in {**twins, "erfc": special.erfc}.items():
+        points = x if name != "zeta" else x[1:]
+        found = getattr(cm.series, name)(points, **how)
+        yield name, cm.exact(found, float).astype("f8"), twin(points.astype("f8"))
+    z = np.complex64([1 + 2j, -0.5j])
+    yield "complex", cm.series.exp(z, context=context, mode=mode), np.exp(z)
 
 
 CASES = {
     "maps": Case(maps), "reductions": Case(reductions), "scans": Case(scans), "unfolds": Case(unfolds),
     "recurrences": Case(recurrences),
     "partials": Case(partials), "pipelines": Case(pipelines), "power series": Case(power_series),
+    "series functions": Case(series_functions),
 }  # fmt: skip

@@ -13,9 +13,9 @@ from support.oracles import PLAIN, assert_same, values
 import clmapreduce as cm
 from clmapreduce.calls.options import Options
 from clmapreduce.modes import ComputeMode
-from clmapreduce.schemes.line import radix_boxes, radix_sort
-from clmapreduce.schemes.line.radix_keys import RadixKeys
-from clmapreduce.schemes.line.radix_sort import SortProblem, plan_sort
+from clmapreduce.schemes.line.sorting import radix_boxes, radix_sort
+from clmapreduce.schemes.line.sorting.radix_keys import RadixKeys
+from clmapreduce.schemes.line.sorting.radix_sort import SortProblem, plan_sort
 from clmapreduce.sorting import arrays, line
 
 pytestmark = pytest.mark.drawn

@@ -29,17 +29,18 @@ from clmapreduce.schemes.common.boxes import LaunchBox, launch_box, strictly_seq
 from clmapreduce.schemes.line.chain import Chain
 from clmapreduce.schemes.line.fused import Fused, plan_fused
 from clmapreduce.schemes.line.map import plan_map
-from clmapreduce.schemes.line.power_series import plan_power_series
 from clmapreduce.schemes.line.prefix import Queries, plan_prefix
 from clmapreduce.schemes.line.recurrences.iterate import plan_iterate
 from clmapreduce.schemes.line.recurrences.recurrence import plan_recurrence
 from clmapreduce.schemes.line.reduce import box_name, plan_reduce
 from clmapreduce.schemes.line.scan import Prefixes, plan_scan
+from clmapreduce.schemes.line.series.power_series import plan_power_series
 from clmapreduce.schemes.line.unfold import Powers, plan_unfold
 from clmapreduce.schemes.line.upsweep import plan_upsweep
 from support.key_plans import every_key_plan
 from support.pair_plans import every_pair_plan
 from support.segment_plans import every_segment_plan
+from support.series_plans import every_series_plan
 from support.sort_plans import every_sort_plan
 
 VARYING = (Access.VECTOR, Access.STRIDED, Access.LINE)
@@ -310,6 +311,7 @@ def every_plan(facts: Facts, mode: ComputeMode, length: int = 100_003) -> Iterat
         yield f"short recurrence {name}", recurrence_plan(name, 100, mode, facts)
     yield "iterates", iterate_plan(lambda a: 3.5 * a * (1 - a), "f4", 7, length, mode, facts)
     yield "iterates of records", iterate_plan(lambda r: {"a": r["a"] * 2, "b": r["b"] + 1}, PAIR, 7, 3, mode, facts)
+    yield from every_series_plan(facts, mode, length)
     if mode is SEQUENTIAL:
         yield "map, strictly sequential", map_plan(maps["plain"], length, mode, facts, tiles=1)
         yield "reduce, strictly sequential", reduce_plan("sum", plain, length, mode, facts, tiles=1)

@@ -101,5 +101,5 @@ class KernelText(KernelSpec):
 def _template_names(kind: type[KernelText]) -> frozenset[str]:
     """The names of what a template sees beside the target's words: fields, and what subclasses define."""
     own = kind.__mro__[: kind.__mro__.index(KernelText)]
-    named = {field.name for field in fields(kind)}.union(*map(vars, own)) - {"target", "template", "arrays"}
+    named = {field.name for field in fields(kind)}.union(*map(vars, own)) - {"target", "template", "arrays", "context"}
     return frozenset(name for name in named if not name.startswith("_"))

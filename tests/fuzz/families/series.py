@@ -5,11 +5,13 @@ from __future__ import annotations
 import math
 from typing import Any
 
+import mpmath
 import numpy as np
 from fuzz.case import Case, Shape
 from fuzz.families.lines import drawn_dtype
 from fuzz.inputs import in_some_form, results
 from support.oracles import assert_near, assert_same, unit
+from support.series_points import FUNCTIONS, errors, points
 
 import clmapreduce as cm
 
@@ -81,6 +83,23 @@ def power_series(case: Case) -> Shape:
     return run
 
 
+def by_digits(case: Case) -> Shape:
+    """Functions that are right to the digits asked for."""
+    name, digits = case.one(list(FUNCTIONS)), case.one([16, 24, 31, 32, 45, 60])
+
+    def run(case: Case) -> None:
+        operands = points(name, case.rng, case.one([1, 2, 33, 70]))
+        arguments = [in_some_form(case, x) for x in operands]
+        how = case.how()
+        case.note(f"cm.series.{name}(…, digits={digits}, mode={how['mode']!r})")
+        (result,) = results(case, lambda **k: getattr(cm.series, name)(*arguments, digits=digits, **k), arguments, how)
+        with mpmath.workdps(2 * digits + 90):
+            off = errors(name, operands, result, digits)
+        assert off.max() <= (0.501 if digits == 16 else 1), (operands[0][off.argmax()], off.max())
+
+    return run if case.home.fp64 else by_name(case)
+
+
 def powers(case: Case) -> Shape:
     """powers and factorials, of floats and of integers."""
     dtype = drawn_dtype(case, "iuff")
@@ -121,4 +140,4 @@ def powers(case: Case) -> Shape:
     return run
 
 
-FAMILIES = {"by_name": by_name, "power_series": power_series, "powers": powers}
+FAMILIES = {"by_name": by_name, "by_digits": by_digits, "power_series": power_series, "powers": powers}

@@ -41,6 +41,11 @@ def _genred(formula: Any, aliases: Any, reduction_op: Any, axis: Any, x: Any, y:
     return cm.Genred(formula, aliases, reduction_op, axis)(x, y, b, **more)
 
 
+def _sum_of(result: Any) -> Any:
+    """The sum, also where an error comes with it."""
+    return result[0] if isinstance(result, tuple) else result
+
+
 def _lazy(x: Any, y: Any, b: Any, axis: Any, backend: Any = "auto", ranges: Any = None, **more: Any) -> Any:
     kernel = (-((cm.Vi(x) - cm.Vj(y)) ** 2).sum(-1)).exp()
     if ranges is not None:
@@ -145,6 +150,13 @@ CALLS: dict[str, Call] = {
     "powers": Call(lambda base, n, dtype: cm.series.powers(base, n, dtype=dtype), {"base": 1.5, "n": 20, "dtype": None}, 1.5 ** np.arange(21)),
     "factorials": Call(lambda n, dtype: cm.series.factorials(n, dtype=dtype), {"n": 10, "dtype": None}, special.factorial(np.arange(11))),
     "exp": Call(lambda x, terms, dtype: cm.series.exp(x, terms, dtype=dtype), {"x": np.array([0.5, 1.0, -1.0]), "terms": 25, "dtype": None}, np.exp([0.5, 1.0, -1.0])),
+    "zeta": Call(lambda x, digits, dtype: cm.series.zeta(x, digits=digits, dtype=dtype), {"x": np.array([2.0, 4.0]), "digits": 16, "dtype": None}, special.zeta([2.0, 4.0])),
+    "power": Call(lambda x, y, digits: cm.series.power(x, y, digits=digits), {"x": np.array([2.0, 4.0]), "y": 0.5, "digits": 16}, np.sqrt([2.0, 4.0])),
+    "constant": Call(lambda name, digits, dtype: cm.series.constant(name, digits, dtype=dtype), {"name": "pi", "digits": 16, "dtype": None}, np.pi),
+    "power_series with errors": Call(
+        lambda d, x, center, digits, error: _sum_of(cm.series.power_series(d, x, center, digits=digits, return_error=error)),
+        {"d": np.ones(25), "x": 1.5, "center": 0.5, "digits": 12, "error": True}, np.e,
+    ),
     "power_series": Call(
         lambda d, x, center, dtype: cm.series.power_series(d, x, center, dtype=dtype), {"d": np.ones(25), "x": 1.5, "center": 0.5, "dtype": None}, np.e
     ),

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from fractions import Fraction
 from functools import lru_cache
+from math import factorial
 from typing import Any
 
 import numpy as np
@@ -15,11 +17,11 @@ from clmapreduce.calls.options import Options
 from clmapreduce.calls.prepared import prepare
 from clmapreduce.calls.progress import followed
 from clmapreduce.calls.tracing import check_device
-from clmapreduce.checks import dtype_of
+from clmapreduce.checks import dtype_of, switch
 from clmapreduce.device.array import DeviceArray
 from clmapreduce.device.context import Context
 from clmapreduce.device.convert import array
-from clmapreduce.dtypes import FLOAT32, FLOAT64, DType
+from clmapreduce.dtypes import FLOAT32, FLOAT64, DType, is_extended
 from clmapreduce.errors import DTypeError, ShapeError
 from clmapreduce.formula.formula import Access
 from clmapreduce.formula.functions import cast
@@ -28,6 +30,7 @@ from clmapreduce.planning.lines import PowerSeriesRequest
 from clmapreduce.planning.mode import choose_mode
 from clmapreduce.primitives.map import Map
 from clmapreduce.primitives.reduce import Reduce, delivered
+from clmapreduce.series.functions.sums import power_sum
 from clmapreduce.series.sequences import POWERS, conversion, default_dtype, factorials, largest_factorial
 
 _TERMS = Map(lambda coefficient, power: where(coefficient == 0, 0, coefficient * power)) >> Reduce("sum")
@@ -47,6 +50,8 @@ def power_series(
     center: Any = 0.0,
     *,
     dtype: Any = None,
+    digits: Any = None,
+    return_error: bool = False,
     mode: str = "auto",
     context: Context | None = None,
     wait_for: Sequence[Any] = (),
@@ -59,7 +64,18 @@ def power_series(
     without it). A scalar x runs unfold → map → reduce; an array of x runs all points in one launch, each walking its
     terms in order. Raises ShapeError for derivatives that are not a vector, DTypeError for more of them than there are
     factorials in the device's widest float (171 in float64).
+
+    Where dtype is `cm.dd`, `cm.qd`, `cm.df` or `cm.qf`, an argument is such an array, or `digits` or `return_error` ask
+    for it, sums are made in more words than the result has. digits: how many are to be right; they choose the dtype,
+    and a LostDigits warning comes where terms cancel so much that rounding leaves fewer. (The call then waits for
+    results on a device.) return_error: also returns an estimate for each sum, in float64 or float32: the magnitude of
+    the last term that is not 0, and a bound of the rounding.
     """
+    wanted = switch(return_error, "return_error")
+    if wanted or digits is not None or is_many([dtype, derivatives, x, center]):
+        values = [x, center, derivatives]
+        total, error = power_sum(inverse_factorial, None, values, digits, dtype, Options(mode, context, wait_for, out))
+        return (total, error) if wanted else total
     arguments, home, working = checked([x, center], derivatives, dtype, mode, context, out)
     orders = gather([derivatives], home).inputs[0].value
     if np.ndim(orders) != 1:
@@ -73,6 +89,17 @@ def power_series(
         points = _shift(working, default_dtype(home))(x, center, context=home, wait_for=wait_for)
     on_device = arguments.on_device or isinstance(orders, DeviceArray)
     return summed(table, points, working, Options(mode, home, wait_for, out), on_device)
+
+
+def inverse_factorial(k: int) -> Fraction:
+    """1 / k!"""
+    return Fraction(1, factorial(k))
+
+
+def is_many(values: Sequence[Any]) -> bool:
+    """Whether a dtype or an array's is one of numbers in several floats."""
+    dtypes = [getattr(value, "dtype", value) for value in values]
+    return any(isinstance(dtype, np.dtype) and is_extended(dtype) for dtype in dtypes)
 
 
 def checked(

@@ -19,8 +19,8 @@ from clmapreduce.schemes.common.boxes import launch_box, within_local_memory
 from clmapreduce.schemes.common.kernel_data import KernelText, Target
 from clmapreduce.schemes.common.local_arrays import accumulators
 from clmapreduce.schemes.line.bases import ADDED, BasesText
-from clmapreduce.schemes.line.radix_boxes import RadixBox, radix_box
-from clmapreduce.schemes.line.radix_keys import RadixKeys
+from clmapreduce.schemes.line.sorting.radix_boxes import RadixBox, radix_box
+from clmapreduce.schemes.line.sorting.radix_keys import RadixKeys
 
 Names: TypeAlias = "tuple[str, ...]"
 """Arrays of a plan."""

@@ -1,0 +1,1 @@
+"""Series over a line: power series, and functions that are right to the digits asked for."""

@@ -1,0 +1,1 @@
+"""Sorts of a line by the digits of its keys."""

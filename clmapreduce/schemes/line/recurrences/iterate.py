@@ -20,7 +20,7 @@ from clmapreduce.schemes.line.line_kernel import LineText
 class IterateText(LineText):
     """start: the formula of the starts. lanes: starts of a vector. unroll: vectors of an item."""
 
-    template = "kernel/line/iterate"
+    template = "kernel/line/recurrences/iterate"
     start: Formula
     iteration: IterationText
     block: int

@@ -30,7 +30,7 @@ class RecurrenceText(LineText):
     behind stretches are left, from none before them, and no results.
     """
 
-    template = "kernel/line/recurrence"
+    template = "kernel/line/recurrences/recurrence"
     formula: Formula
     bound: Recurrent
     streams: int

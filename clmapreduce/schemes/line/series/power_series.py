@@ -16,7 +16,7 @@ from clmapreduce.schemes.common.kernel_data import KernelText, Target
 class PowerSeriesText(KernelText):
     """lanes: points of a vector. T: the C type of numbers."""
 
-    template = "kernel/line/power_series"
+    template = "kernel/line/series/power_series"
     block: int
     lanes: int
     T: str

@@ -35,7 +35,7 @@ class PowerSum:
 class PowerSumText(KernelText):
     """block: items of a group. Others are as in `PowerSum`."""
 
-    template = "kernel/line/power_sum"
+    template = "kernel/line/series/power_sum"
     block: int
     T: str
     words: int

@@ -53,7 +53,7 @@ class SeriesFunction:
 class SeriesFunctionText(KernelText):
     """block: items of a group."""
 
-    template = "kernel/line/series_function"
+    template = "kernel/line/series/series_function"
     block: int
     content: SeriesFunction
 

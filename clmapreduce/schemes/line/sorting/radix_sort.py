@@ -63,7 +63,7 @@ class CountsText(KernelText):
     group.
     """
 
-    template = "kernel/line/radix_counts"
+    template = "kernel/line/sorting/radix_counts"
     keys: RadixKeys
     word: str
     first: bool
@@ -106,7 +106,7 @@ class PlacingText(KernelText):
 class WalkText(PlacingText):
     """line: words of a digit that wait for each other; 0: none do. sizes: bytes of a word and of a value."""
 
-    template = "kernel/line/radix_walk"
+    template = "kernel/line/sorting/radix_walk"
     line: int
     sizes: tuple[int, int]
 
@@ -133,7 +133,7 @@ class WalkText(PlacingText):
 class GroupText(PlacingText):
     """block, rows: items, and keys of each. tables: as many as warps."""
 
-    template = "kernel/line/radix_group"
+    template = "kernel/line/sorting/radix_group"
     block: int
     rows: int
     tables: int

@@ -243,6 +243,9 @@ def check_average(name: str, x: np.ndarray, actual: np.ndarray, fp64: bool, case
     dtype, own = np.asarray(getattr(np.linalg if name == "norm" else np, name)(x.reshape(-1))).dtype, x.dtype
     if name in ("var", "std") and x.dtype.kind in "biu":
         dtype = np.dtype("f4" if x.itemsize <= 2 else "f8")
+    if not fp64 and dtype == np.float64:
+        dtype = np.dtype("f4")
+    fine = min(unit(dtype), UNIT64) if fp64 else unit("f4")
     assert actual.dtype == dtype, (actual.dtype, dtype, case)
     own = dtype if x.dtype.kind in "biu" else x.dtype
     wide = np.clongdouble if x.dtype.kind == "c" else np.longdouble
@@ -253,9 +256,9 @@ def check_average(name: str, x: np.ndarray, actual: np.ndarray, fp64: bool, case
         assert_near(actual, exact, limit + unit(dtype) * np.abs(exact), case)
     elif name == "norm":
         exact = np.sqrt((np.abs(numbers) ** 2).sum())
-        assert_near(actual, exact, (4 * unit(dtype) + x.size * min(unit(dtype), UNIT64)) * exact, case)
+        assert_near(actual, exact, (4 * unit(dtype) + x.size * fine) * exact, case)
     else:
-        exact, limit = numbers.var(), 8 * x.size * min(unit(dtype), UNIT64) * squares
+        exact, limit = numbers.var(), 8 * x.size * fine * squares
         if name == "var":
             assert_near(actual, exact, limit + 1.001 * unit(dtype) * exact, case)
         else:

@@ -83,9 +83,10 @@ def tolerance(dtype: Any, total: Any, magnitude: Any, length: int, accumulate: s
 
     One rounding of the result, and (length − 1) roundings in the accumulator's precision, whatever the order (Higham 2002,
     section 4.2). float16 and float32 accumulate in float64, or as a pair of float32 (TwoSum), whose promise is 6e-8 · (|S| + Σ|terms|).
+    Complex numbers have no pairs: without float64 they accumulate as they are.
     """
     own = unit(dtype)
-    if accumulate == "fast":
+    if accumulate == "fast" or (not fp64 and np.dtype(dtype).kind == "c"):
         chain = length * min(own, unit(np.float32))
     elif accumulate == "compensated" or not fp64:
         chain = own + (length * own) ** 2

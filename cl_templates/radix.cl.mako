@@ -1,7 +1,7 @@
 ## What kernels of a radix sort do with keys. A key is the bits of a number as an unsigned word; its order is that of the numbers.
 ##   word  the C type    keys.kind  u, i or f    keys.sign  the bit of the sign    keys.infinity  the bits of infinity
 ##   keys.descending  the largest comes first    keys.ties  equal numbers have equal words: zeros of both signs, NaN of all kinds
-##   keys.kept  words stay as they are in memory, and are mapped wherever a digit is taken; else they are mapped as the first pass reads them
+##   keys.in_place  words stay as they are in memory, and are mapped wherever a digit is taken; else they are mapped as the first pass reads them
 ## maps, unmaps: whether the kernel does so.
 <%def name="functions(maps, unmaps)">
 <%
@@ -43,7 +43,7 @@ INLINE ${word} cmr_unmapped(${word} k) {
 % endif
 </%def>
 ## A word as it is read, and as it is stored.
-<%def name="entered(k)">${k if keys.kept or not first else f"cmr_mapped({k})"}</%def>
-<%def name="stored(k)">${k if keys.kept or not last else f"cmr_unmapped({k})"}</%def>
+<%def name="entered(k)">${k if keys.in_place or not first else f"cmr_mapped({k})"}</%def>
+<%def name="stored(k)">${k if keys.in_place or not last else f"cmr_unmapped({k})"}</%def>
 ## The digit of a word that was read.
-<%def name="digit(k)">((uint)((${f"cmr_mapped({k})" if keys.kept else k}) >> shift) & ${digits - 1})</%def>
+<%def name="digit(k)">((uint)((${f"cmr_mapped({k})" if keys.in_place else k}) >> shift) & ${digits - 1})</%def>

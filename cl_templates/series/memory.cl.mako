@@ -1,7 +1,7 @@
-## Numbers from memory and back: of `given` words, of all words, and rounded to `kept` words.
+## Numbers from memory and back: of `words_in` words, of all words, and rounded to `words_out` words.
 num num_loaded(__global const real *x) {
     num r = num_of(0);
-% for k in range(given):
+% for k in range(words_in):
     r.w[${k}] = x[${k}];
 % endfor
     return r;
@@ -18,7 +18,7 @@ void num_stored(num r, __global ${stored} *out) {
     r = isfinite(first) ? num_sorted(r) : num_of(first);
     if (r.w[0] == 0) r.w[0] = first; /* its sign */
 % if T == stored:
-% for k in range(kept):
+% for k in range(words_out):
     out[${k}] = ${f"r.w[{k}]" if k < words else 0};
 % endfor
 % else:

@@ -69,7 +69,7 @@ class Whole:
     @property
     def shape(self) -> tuple[int, ...]:
         """(length of the line,) of a vector, () of one value for the line. A function that asks is compiled for each
-        length anew. Raises FormulaError outside of cm.fuse.
+        length again. Raises FormulaError outside of cm.fuse.
         """
         extent: tuple[int, ...] = WHOLE["extent"](self)
         return extent

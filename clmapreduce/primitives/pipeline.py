@@ -177,7 +177,7 @@ class Pipeline(Primitive):
         if traced is None:
             traced = self._trace_program(arguments, accumulate, context.device.fp64)
             check_device(traced.program.dtypes, context)
-            self._traced.put(key if traced.program.told is None else (key, arguments.line), traced)
+            self._traced.put(key if traced.program.length_read is None else (key, arguments.line), traced)
         return traced
 
     def _trace_program(self, arguments: Arguments, accumulate: Accumulate, fp64: bool) -> TracedPipeline:
@@ -202,12 +202,12 @@ class Pipeline(Primitive):
         with tracing(fp64, accumulate, single, extent) as line:
             result = call(self.function, [one.value for one in inputs], what)
         if isinstance(result, Step):
-            return shared(Program(inputs, (), line.length, result, line.told))
+            return shared(Program(inputs, (), line.length, result, line.length_read))
         outputs: tuple[Any, ...] = result if isinstance(result, tuple) else (result,)
         if not outputs or any(isinstance(output, Step) for output in outputs):
             raise FormulaError(f"{what} returns {'partials beside other results' if outputs else 'no value'}")
         values = tuple(as_value(output, what) for output in outputs)
-        program = shared(Program(inputs, values, line.length, told=line.told))
+        program = shared(Program(inputs, values, line.length, length_read=line.length_read))
         check_guards(program.nodes, program.outputs, what)
         return program
 
@@ -247,7 +247,7 @@ def fuse(function: Callable[..., Any] | Pipeline | None = None, *, batch: bool =
     `cm.where`, `cm.index`, every primitive (`cm.Reduce("sum")(b * c)` gives one value for the line, which later
     formulas may use), NumPy's methods of vectors (`x.sum()`, `x.mean()`, `x.std()`, `x.cumsum()`) and other fused
     functions; it returns one output, or a tuple. `len(x)`, `x.shape` and `x.size` are Python's integers: a function
-    that asks for them is compiled for each length anew. Equal subexpressions are computed
+    that asks for them is compiled for each length again. Equal subexpressions are computed
     once, and reductions that can be are made in one pass. batch: as in the call of a `Pipeline`, made the default.
     Raises FormulaError for what is no function.
     """

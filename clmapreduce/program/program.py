@@ -18,15 +18,15 @@ class Program:
     """Inputs and outputs as in a `Formula`; `steps` are those that the outputs need, each after what it needs.
 
     An output that varies has one value per index, others one for the line. `length`: of the line, where an unfold names
-    it. `partials`: the partials that the program ends with, in place of outputs. `told`: the length of the line, where
-    the function asked for it. `nodes`: all of them, those that steps work on included.
+    it. `partials`: the partials that the program ends with, in place of outputs. `length_read`: the length of the line,
+    where the function asked for it. `nodes`: all of them, those that steps work on included.
     """
 
     inputs: tuple[Input, ...]
     outputs: tuple[Value, ...]
     length: int | None = None
     partials: Step | None = None
-    told: int | None = None
+    length_read: int | None = None
     steps: tuple[Step, ...] = field(init=False)
     nodes: tuple[Node, ...] = field(init=False)
 

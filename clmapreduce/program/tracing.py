@@ -19,7 +19,7 @@ from clmapreduce.reductions.base import Accumulate
 class Tracing:
     """What steps are bound to: whether the device computes float64, and how sums accumulate. `single`: the line has one
     element, so that one value for the line and a vector are the same. `length`: of the line, where an unfold has named
-    it. `extent`: of the line, where it is known; `told`: the same once the function asked for it.
+    it. `extent`: of the line, where it is known; `length_read`: the same once the function asked for it.
     """
 
     fp64: bool
@@ -27,16 +27,16 @@ class Tracing:
     single: bool = False
     length: int | None = None
     extent: int | None = None
-    told: int | None = None
+    length_read: int | None = None
 
     def asked_extent(self) -> int:
-        """The length of the line, to be told to the function. Raises FormulaError where it is not known."""
+        """The length of the line, to be read by the function. Raises FormulaError where it is not known."""
         if self.extent is None:
             raise FormulaError(
                 "the length of a traced vector is not known here: a chunk of a Dask array does not tell it; "
                 "x.mean() needs none, or hand the length over as an argument"
             )
-        self.told = self.extent
+        self.length_read = self.extent
         return self.extent
 
 

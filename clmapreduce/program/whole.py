@@ -28,10 +28,10 @@ def _prepared(name: str, value: Node, axis: Any, dtype: Any, more: Mapping[str, 
     _asked(value, f"x.{name}()")
     if axis not in (None, 0, -1):
         raise FormulaError(f"x.{name}(): axis is {quoted(axis)}; a traced vector has one axis, leave it out")
-    for key, given in more.items():
-        if key not in NEUTRAL or (given is not NEUTRAL[key] and given != NEUTRAL[key]):
+    for key, option in more.items():
+        if key not in NEUTRAL or (option is not NEUTRAL[key] and option != NEUTRAL[key]):
             raise FormulaError(
-                f"x.{name}() of a traced vector takes no {key}={quoted(given)}; cm.Reduce takes initial and where"
+                f"x.{name}() of a traced vector takes no {key}={quoted(option)}; cm.Reduce takes initial and where"
             )
     return value if dtype is None else cast(value, number_of(dtype))
 

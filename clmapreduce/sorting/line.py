@@ -49,7 +49,7 @@ def sort_indices(keys: Any, descending: bool, options: Options, bits: int | None
 def sort_pairs(keys: Any, values: Any, descending: bool, options: Options, bits: int | None = None) -> Prepared:
     """The same, of keys and a value of 1, 2, 4 or 8 bytes for each, both in the stable order of the keys."""
     word = np.dtype(f"u{values.dtype.itemsize}")
-    ordered = RadixKeys(keys.dtype, descending, ties=True, kept=keys.dtype.kind == "f" or is_bfloat16(keys.dtype))
+    ordered = RadixKeys(keys.dtype, descending, ties=True, in_place=keys.dtype.kind == "f" or is_bfloat16(keys.dtype))
     problem = SortProblem(ordered, keys.size, True, word, bits=bits)
     return _prepared(problem, [keys, values], [keys.dtype, values.dtype], options)
 

@@ -127,11 +127,11 @@ def test_rates_of_different_devices_last(
     probed: list[Any] = []
     measured = streamed._Run._measured
     monkeypatch.setattr(streamed._Run, "_measured", lambda run, worker: probed.append(worker) or measured(run, worker))
-    for found in (1, 0):  # both members are one device, which the first one's measure serves
+    for expected in (1, 0):  # both members are one device, which the first one's measure serves
         probed.clear()
         with cm.Context([context.device] * 2, memory_limit=LIMIT):
             lazy(x, y).min(axis=1)
-        assert (len(probed) > 0) == found
+        assert (len(probed) > 0) == expected
 
 
 @pytest.mark.parametrize("text", [b"nonsense", b"-3", b"nan", b"inf", b""])

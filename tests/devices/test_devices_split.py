@@ -61,16 +61,16 @@ def test_lines_are_computed_where_they_lie(
 ) -> None:
     x, y = rng.uniform(-1, 1, length), rng.uniform(-1, 1, length).astype("f4")
     call, oracle = CALLS[name]
-    found = []
+    values = []
     for count in (1, 2, 3):
         arrays = in_pieces(x, several(count)), in_pieces(y, several(count))
         result = call(*arrays)
         assert all(map(split.is_split, arrays)), "nothing moved"
         assert split.is_split(result) == (result.size > 1) and result.context is several(count)
-        found.append(result.to_numpy())
-    np.testing.assert_allclose(found[0], oracle(x, y), rtol=1e-12, atol=1e-10)
-    for each in found[1:]:
-        assert_same(each, found[0])
+        values.append(result.to_numpy())
+    np.testing.assert_allclose(values[0], oracle(x, y), rtol=1e-12, atol=1e-10)
+    for each in values[1:]:
+        assert_same(each, values[0])
 
 
 def test_host_arrays_beside_split_ones_are_split(several: Several, rng: np.random.Generator) -> None:
@@ -115,20 +115,20 @@ def test_what_an_array_says_of_itself(several: Several, rng: np.random.Generator
 def test_columns_of_pairs_are_copied_to_every_device(several: Several, rng: np.random.Generator) -> None:
     x, y, b = rng.random((3001, 3)), rng.random((2**17, 3)), rng.random((2**17, 2))
     gaussian = cm.Genred("Exp(-SqDist(x, y) * p) * b", ["x = Vi(3)", "y = Vj(3)", "b = Vj(2)", "p = Pm(1)"], axis=1)
-    found = []
+    values = []
     for count in (1, 2, 3):
         arrays = [cm.array(each, several(count)) for each in (x, y, b, np.array([0.5]))]
         result = gaussian(*arrays)
         assert result.context is several(count)
-        found.append(result.to_numpy())
-        assert_same(gaussian(x, *arrays[1:]).to_numpy(), found[-1])
+        values.append(result.to_numpy())
+        assert_same(gaussian(x, *arrays[1:]).to_numpy(), values[-1])
         arrays[2][:] = arrays[2] * 2  # what was written is copied again
-        np.testing.assert_allclose(gaussian(*arrays).to_numpy(), 2 * found[-1], rtol=1e-12)
+        np.testing.assert_allclose(gaussian(*arrays).to_numpy(), 2 * values[-1], rtol=1e-12)
     some = rng.integers(len(x), size=5)
     expected = np.exp(-0.5 * ((x[some, None] - y[None]) ** 2).sum(-1)) @ b
-    np.testing.assert_allclose(found[0][some], expected, rtol=1e-12)
-    for each in found[1:]:
-        assert_same(each, found[0])
+    np.testing.assert_allclose(values[0][some], expected, rtol=1e-12)
+    for each in values[1:]:
+        assert_same(each, values[0])
 
 
 def offsets_of(kind: str, length: int, count: int, rng: np.random.Generator) -> np.ndarray:
@@ -147,19 +147,19 @@ def offsets_of(kind: str, length: int, count: int, rng: np.random.Generator) -> 
 def test_segments_over_pieces(op: str, kind: str, length: int, several: Several, rng: np.random.Generator) -> None:
     x, offsets = rng.uniform(-1, 1, length), offsets_of(kind, length, 20_001, rng)
     expected = cm.segmented_reduce(x, offsets, op)
-    found = []
+    values = []
     for count in (1, 2, 3):
         plan = cm.SegmentPlan(offsets, length, context=several(count))
         array = in_pieces(x, several(count))
         result = plan.reduce(array, op)
         assert split.is_split(array)
-        found.append(result.to_numpy())
+        values.append(result.to_numpy())
         out = np.full(len(expected), 77, expected.dtype)
         assert plan.reduce(x, op, out=out) is out
-        assert_same(out, found[-1])
-    np.testing.assert_allclose(found[0], expected, rtol=1e-11, atol=1e-11)
-    for each in found[1:]:
-        assert_same(each, found[0])
+        assert_same(out, values[-1])
+    np.testing.assert_allclose(values[0], expected, rtol=1e-11, atol=1e-11)
+    for each in values[1:]:
+        assert_same(each, values[0])
 
 
 def test_functions_that_see_the_index_run_on_the_first_device(several: Several, rng: np.random.Generator) -> None:
@@ -174,14 +174,14 @@ def test_functions_that_see_the_index_run_on_the_first_device(several: Several, 
 
 def test_matrices_in_shares_of_rows(several: Several, rng: np.random.Generator) -> None:
     matrix = scipy.sparse.random(30_000, 20_000, density=1e-3, format="csr", random_state=rng)
-    x, found = rng.random((20_000, 2)), []
+    x, values = rng.random((20_000, 2)), []
     for count in (1, 2, 3):
         plan = cm.SpmvPlan(matrix, context=several(count))
         result = plan.apply(cm.array(x, several(count)))
-        found.append(result.to_numpy())
-        assert_same(plan.apply(x), found[-1])
+        values.append(result.to_numpy())
+        assert_same(plan.apply(x), values[-1])
         with pytest.raises(cm.ShapeError, match="20000 columns"):
             plan.apply(x[1:])
-    np.testing.assert_allclose(found[0], matrix @ x, rtol=1e-12)
-    for each in found[1:]:
-        assert_same(each, found[0])
+    np.testing.assert_allclose(values[0], matrix @ x, rtol=1e-12)
+    for each in values[1:]:
+        assert_same(each, values[0])

@@ -55,11 +55,11 @@ def test_means_and_spreads_by_numpys_functions(context: cm.Context, mode: str, r
 
 
 def test_lengths_are_plain_integers_of_each_call(context: cm.Context, mode: str, rng: np.random.Generator) -> None:
-    told = []
+    lengths = []
 
     @cm.fuse
     def share(x: Any, y: Any) -> Any:
-        told.append((x.shape, len(x), x.size, x.ndim, x.dtype, y.shape, y.ndim, y.size, x.max().shape))
+        lengths.append((x.shape, len(x), x.size, x.ndim, x.dtype, y.shape, y.ndim, y.size, x.max().shape))
         return x / len(x) + y, x.sum() / x.size
 
     for length in (*SIZES, 33):
@@ -68,10 +68,10 @@ def test_lengths_are_plain_integers_of_each_call(context: cm.Context, mode: str,
         assert_near(each, x.astype("f8") / length + 2, 3e-7 * (np.abs(x) / length + 4))
         assert_near(mean, x.astype("f8").mean(), 1e-6 * np.abs(x).max())
         if length > 1:
-            assert ((length,), length, length, 1, np.dtype("f4"), (), 0, 1, ()) in told
-    traced = len(told)
+            assert ((length,), length, length, 1, np.dtype("f4"), (), 0, 1, ()) in lengths
+    traced = len(lengths)
     share(rng.normal(size=33).astype("f4"), 2.0, context=context, mode=mode)
-    assert len(told) == traced, "a length that was met before is not traced again"
+    assert len(lengths) == traced, "a length that was met before is not traced again"
     rows = rng.integers(-9, 9, (5, 31)).astype("f4")
     assert_near(share(rows, 0.0, batch=True, context=context, mode=mode)[1], rows.mean(1, dtype="f8"), 1e-5)
 

@@ -22,7 +22,7 @@ def every_sort_plan(facts: Facts, mode: ComputeMode, length: int) -> Iterator[tu
             yield f"sort {size} of {code}", plan_sort(plain, mode, facts, streaming=size > length)
         order = SortProblem(RadixKeys(np.dtype("f4"), ties=True), size, False, word, INT64, counts_up=True)
         yield f"order {size}", plan_sort(order, mode, facts)
-        pairs = SortProblem(RadixKeys(np.dtype("f8"), ties=True, kept=True), size, True, wide)
+        pairs = SortProblem(RadixKeys(np.dtype("f8"), ties=True, in_place=True), size, True, wide)
         yield f"pairs {size}", plan_sort(pairs, mode, facts, streaming=size > length)
     by_row = SortProblem(RadixKeys(word), length, False, wide, INT64, bits=5)
     yield "by five bits", plan_sort(by_row, mode, facts)

@@ -1,4 +1,4 @@
-"""An operator that begins anew: values come with their place in a segment, and place 0 forgets what was before."""
+"""An operator that begins again: values come with their place in a segment, and place 0 forgets what was before."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ class BoundRestarted(OneByOne):
 
 
 class Restarted(ReductionOp):
-    """An operator that begins anew at every place 0. `bind` raises DTypeError for records."""
+    """An operator that begins again at every place 0. `bind` raises DTypeError for records."""
 
     def __init__(self, op: ReductionOp) -> None:
         self.name, self._op = op.name, op
@@ -65,5 +65,5 @@ def placed_value(value: Value, place: Node) -> Record:
 
 @lru_cache(maxsize=256)
 def restarted(op: ReductionOp) -> Restarted:
-    """The operator that begins anew; the same object every time, so that its steps are found to be equal."""
+    """The operator that begins again; the same object every time, so that its steps are found to be equal."""
     return Restarted(op)

@@ -50,7 +50,7 @@ class IterationText(HasContent):
         block.assign(dict(zip(names, components(after).values(), strict=True)))
         return "{\n" + str(block) + "\n}"
 
-    def kept(self, state: str, at: str, lanes: int, store: Callable[[Mapping[Leaf, str], str, int], str]) -> str:
+    def stored(self, state: str, at: str, lanes: int, store: Callable[[Mapping[Leaf, str], str, int], str]) -> str:
         """Hands `state` to `store`, for a place."""
         return store(dict(zip(components(self.step.outputs[0]), self._names(state), strict=True)), at, lanes)
 

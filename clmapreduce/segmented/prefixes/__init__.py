@@ -1,1 +1,1 @@
-"""Scans that begin anew with every segment, or with every run of equal keys."""
+"""Scans that begin again with every segment, or with every run of equal keys."""

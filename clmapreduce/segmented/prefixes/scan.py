@@ -38,7 +38,7 @@ def segmented_scan(
     values: Any, offsets: Any, op: str | ReductionOp = "sum", *, exclusive: bool = False, mode: str = "auto",
     context: Context | None = None, wait_for: Sequence[Any] = (), out: Any = None,
 ) -> Any:  # fmt: skip
-    """Prefix reductions that begin anew with every segment: result i combines the values of its segment up to i, or
+    """Prefix reductions that begin again with every segment: result i combines the values of its segment up to i, or
     before i when `exclusive` (a segment's first one is the identity). Shape (n,), of the dtypes of `cm.Scan`.
 
     values: (n,) numbers. offsets: (S + 1,) as for `cm.segmented_reduce`; segments may be empty. op: as for `cm.Reduce`;

@@ -55,24 +55,24 @@ class SegmentShares:
         self._context.wait_for(options.wait_for)
         on_device = any(isinstance(x, DeviceArray) for x in arrays)
         splits = [x if isinstance(x, SplitArray) else split(x, self._context) for x in arrays]
-        given = (lambda each: tuple(each)) if is_tuple else (lambda each: each[0])
-        over = self._over_borders(splits, given, whole, keywords)
+        packed = (lambda each: tuple(each)) if is_tuple else (lambda each: each[0])
+        over = self._over_borders(splits, packed, whole, keywords)
         parts: list[DeviceArray] = []
         for number, share in enumerate(self._shares):
-            values = given([_on(x.pieces[number].array, share) for x in splits])
+            values = packed([_on(x.pieces[number].array, share) for x in splits])
             parts.append(share.plan.reduce(values, **keywords)[: share.end - share.first])
         for (number, *_), value in zip(self._borders, over, strict=True):
             write(parts[number][:1], value[None])
         return joined(self._context, self._shares, parts, on_device, options.out)
 
-    def _over_borders(self, splits: Sequence[SplitArray], given: Any, whole: Any, keywords: Mapping[str, Any]) -> Any:
+    def _over_borders(self, splits: Sequence[SplitArray], packed: Any, whole: Any, keywords: Mapping[str, Any]) -> Any:
         """The results of segments that reach over borders."""
         if not self._borders:
             return ()
         stretches = [(begin, end) for _, begin, end in self._borders]
         values = [np.concatenate([_between(x, *stretch) for stretch in stretches]) for x in splits]
         offsets = np.cumsum([0, *(end - begin for begin, end in stretches)])
-        return whole(given(values), offsets, context=self._context.members[0], **keywords)
+        return whole(packed(values), offsets, context=self._context.members[0], **keywords)
 
 
 def _on(x: DeviceArray, share: Share) -> DeviceArray:

@@ -18,13 +18,13 @@ GUARD = 32
 
 @dataclass(frozen=True)
 class Accuracy:
-    """bits: of the result, relative. word: the float that numbers consist of. given: words of an argument. cancelled:
+    """bits: of the result, relative. word: the float that numbers consist of. words_in: of an argument. cancelled:
     bits that an intermediate sum may lose.
     """
 
     bits: int
     word: DType
-    given: int
+    words_in: int
     cancelled: int = 0
 
     @property
@@ -40,14 +40,14 @@ class Accuracy:
     @property
     def words(self) -> int:
         """Words of the numbers that functions are computed in."""
-        return max(2, self.given, -(-(self.target + GUARD + self.cancelled) // self.precision))
+        return max(2, self.words_in, -(-(self.target + GUARD + self.cancelled) // self.precision))
 
     @property
     def limbs(self) -> int:
         """32 bits each, of the fraction of a turn. An argument of so many words comes as near to a whole quarter turn
         as its own bits, and 10 more for what its exponent adds.
         """
-        return -(-(self.precision * (self.words + self.given + 1) + 16) // 32)
+        return -(-(self.precision * (self.words + self.words_in + 1) + 16) // 32)
 
     @property
     def shift(self) -> int:
@@ -83,5 +83,5 @@ class Accuracy:
         return (
             ("bits", self.target), ("precision", self.precision), ("words", self.words), ("limbs", self.limbs),
             ("shift", self.shift), ("powers", self.powers), ("step_limit", math.pi / self.step), ("far", self.far),
-            ("start", self.start), ("given", self.given), ("T", c_name(self.word)),
+            ("start", self.start), ("words_in", self.words_in), ("T", c_name(self.word)),
         )  # fmt: skip

@@ -76,18 +76,18 @@ def real_values(name: str, values: Sequence[Any], digits: Any, dtype: Any, optio
     Returns the broadcast shape, in the dtype that `digits`, `dtype` and the arguments ask for. Raises ArgumentError
     for arguments in host memory that are outside the domain.
     """
-    given = gathered(values, digits, dtype, options.context)
-    home = given.home
+    data = gathered(values, digits, dtype, options.context)
+    home = data.home
     options = replace(options, context=home)
     mode = choose_mode(options.mode, home.facts)
-    arguments = Arguments(home, (), broadcast(given.arrays), given.on_device)
-    outputs = [(arguments.shape, given.goal.dtype)]
+    arguments = Arguments(home, (), broadcast(data.arrays), data.on_device)
+    outputs = [(arguments.shape, data.goal.dtype)]
     check_out(options.out, outputs, home)
-    _check_domain(name, given.arrays)
+    _check_domain(name, data.arrays)
     if arguments.length == 0:
         return empty_results(arguments, outputs, options)[0]
-    arguments = replace(arguments, inputs=inputs_of(given.arrays, arguments.shape, given.dtype, home))
-    content = series_function(name, given.goal, given.dtype)
+    arguments = replace(arguments, inputs=inputs_of(data.arrays, arguments.shape, data.dtype, home))
+    content = series_function(name, data.goal, data.dtype)
     box = options.box("series_function", mode, home)
     request = SeriesFunctionRequest(content, FUNCTIONS[name].work, arguments.length, mode, box)
     return prepare(arguments, home.executable(request), outputs, options).run()[0]

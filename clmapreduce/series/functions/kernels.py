@@ -20,7 +20,7 @@ def series_function(name: str, goal: Asked, argument: DType) -> SeriesFunction:
     function = FUNCTIONS[name]
     accuracy = Accuracy(goal.bits, goal.word, count_words(argument))
     if function.cancels and goal.word == FLOAT64:  # float32 has no room for more words
-        accuracy = replace(accuracy, bits=goal.bits + accuracy.precision * accuracy.given + 16)
+        accuracy = replace(accuracy, bits=goal.bits + accuracy.precision * accuracy.words_in + 16)
     parts = parts_of(function.part)
     names = dict.fromkeys(table for part in parts for table in TABLES.get(part, ()))
     tables = tuple(_table(table, accuracy) for table in names)

@@ -43,29 +43,29 @@ def power_sum(
     values: x; x and centers; or x, centers and a vector of derivatives, whose length is the number of terms then.
     Warns with LostDigits where rounding alone leaves fewer digits than `digits`.
     """
-    given = gathered(values, digits, dtype, options.context)
-    home, goal = given.home, given.goal
+    data = gathered(values, digits, dtype, options.context)
+    home, goal = data.home, data.goal
     options = replace(options, context=home)
     derived = len(values) == 3
     if derived:
-        if len(given.arrays[2].shape) != 1:
+        if len(data.arrays[2].shape) != 1:
             raise ShapeError(
-                f"derivatives must be a vector of f(c), f'(c), f''(c), …; its shape is {tuple(given.arrays[2].shape)}"
+                f"derivatives must be a vector of f(c), f'(c), f''(c), …; its shape is {tuple(data.arrays[2].shape)}"
             )
-        terms = int(given.arrays[2].shape[0])
+        terms = int(data.arrays[2].shape[0])
     assert terms is not None
     check_factorials(terms if derived else 0, goal.word)
-    points = given.arrays[:2]
+    points = data.arrays[:2]
     mode = choose_mode(options.mode, home.facts)
     shape = broadcast(points)
     check_out(options.out, [(shape, goal.dtype)], home)
-    accuracy = Accuracy(goal.bits, goal.word, count_words(given.dtype))
+    accuracy = Accuracy(goal.bits, goal.word, count_words(data.dtype))
     content = PowerSum(
-        c_name(goal.word), accuracy.words, accuracy.given, count_words(goal.dtype), c_name(word_of(goal.dtype)),
+        c_name(goal.word), accuracy.words, accuracy.words_in, count_words(goal.dtype), c_name(word_of(goal.dtype)),
         (2.0 ** (8 - accuracy.words * accuracy.precision)).hex(), (2.0**-goal.bits).hex(), len(points) == 2, derived,
     )  # fmt: skip
-    inputs = _inputs(given, shape, _weights(weight, max(terms, 1), accuracy, home))
-    arguments = Arguments(home, inputs, shape, given.on_device)
+    inputs = _inputs(data, shape, _weights(weight, max(terms, 1), accuracy, home))
+    arguments = Arguments(home, inputs, shape, data.on_device)
     outputs = [(shape, goal.dtype), (shape, goal.word), (shape, goal.word)]
     out = None if options.out is None else (options.out, *(_like(options.out, goal.word) for _ in range(2)))
     options = replace(options, out=out)
@@ -80,13 +80,13 @@ def power_sum(
     return total, error
 
 
-def _inputs(given: Gathered, shape: tuple[int, ...], weights: DeviceArray) -> tuple[Argument, ...]:
+def _inputs(data: Gathered, shape: tuple[int, ...], weights: DeviceArray) -> tuple[Argument, ...]:
     """Points and centers of one shape, the weights, and derivatives in the dtype of the points."""
-    inputs = inputs_of(given.arrays[:2], shape, given.dtype, given.home)
+    inputs = inputs_of(data.arrays[:2], shape, data.dtype, data.home)
     inputs += (Argument(weights, Signature(weights.dtype, Access.SINGLE)),)
-    for derivatives in given.arrays[2:]:
-        (whole,) = inputs_of([derivatives], tuple(derivatives.shape), given.dtype, given.home)
-        inputs += (replace(whole, signature=Signature(given.dtype, Access.SINGLE)),)
+    for derivatives in data.arrays[2:]:
+        (whole,) = inputs_of([derivatives], tuple(derivatives.shape), data.dtype, data.home)
+        inputs += (replace(whole, signature=Signature(data.dtype, Access.SINGLE)),)
     return inputs
 
 

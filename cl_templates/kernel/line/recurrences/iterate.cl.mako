@@ -12,7 +12,7 @@
 % endfor
         for (idx k = 0; k < length; k++) {
 % for k, at in enumerate(places):
-            ${iteration.kept(f"s{k}", f"(k * n + {at})", L, store)}
+            ${iteration.stored(f"s{k}", f"(k * n + {at})", L, store)}
             ${iteration.iterate(f"s{k}", "k", L)}
 % endfor
         }

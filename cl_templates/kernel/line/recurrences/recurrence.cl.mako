@@ -8,7 +8,7 @@
 <%namespace name="mode" file="/mode/${context['compute_mode']}.cl.mako"/>
 <%
 steady = parts and op.bound.steady
-kept = None if responses else store
+stored = None if responses else store
 %>
 <%def name="behind(s, stretch)">
 % if steady:
@@ -51,12 +51,12 @@ ${behind(s, f"number + {s - 1}")}
     const idx together = clamp((idx)(left - ${streams - 1} * share), (idx)0, share);
     for (idx i = begin; i < begin + together; i++) {
 % for s in range(streams):
-        ${state.advance(f"s{s}", formula, f"(i + {s} * share)", kept)}
+        ${state.advance(f"s{s}", formula, f"(i + {s} * share)", stored)}
 % endfor
     }
 % for s in range(streams):
     for (idx i = begin + ${s} * share + together; i < min(begin + ${s + 1} * share, n); i++) {
-        ${state.advance(f"s{s}", formula, "i", kept)}
+        ${state.advance(f"s{s}", formula, "i", stored)}
     }
 % if responses:
     if (left > ${s} * share) { ${state.write("left_parts", f"number + {s}", f"s{s}")} }

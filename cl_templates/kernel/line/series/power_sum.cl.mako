@@ -1,6 +1,6 @@
 ## cmr_power_sum: out[i] = Σ_k weight[k] · derivative[k] · (x[i] - center[i])^k, in numbers of several words, and what it may be off by.
 ##   A group computes the points in [group·share, group·share + share) ∩ [0, n); an item takes one point at a time, all terms in order.
-##   x, center, derivatives  `given` words each, the last two where there are any     weights  `words` words each     out  `kept` words each
+##   x, center, derivatives  `words_in` words each, the last two where there are any     weights  `words` words each     out  `words_out` words each
 ##   error  one float each: the last term that is not 0, what rounding makes of the magnitudes of all terms, and the result's own rounding
 ##   lost   one float each: what rounding makes of the magnitudes, over the result
 ##   Local memory: none. Barriers: none.
@@ -15,15 +15,15 @@ parameters += [f"__global {stored} *restrict out", "__global real *restrict erro
 ${mode.kernel_head("cmr_power_sum", parameters + ["const int terms", "const idx n", "const idx share"])} {
     const idx begin = CMR_GROUP * share, end = begin + min((idx)(n - begin), share);
     <%mode:each i="i" begin="begin" end="end">
-        num at = num_loaded(x + (size_t)i * ${given}), power = num_of(1), total = num_of(0);
+        num at = num_loaded(x + (size_t)i * ${words_in}), power = num_of(1), total = num_of(0);
 % if centred:
-        at = num_subtract(at, num_loaded(center + (size_t)i * ${given}));
+        at = num_subtract(at, num_loaded(center + (size_t)i * ${words_in}));
 % endif
         real sizes = 0, last = 0;
         for (int k = 0; k < terms; k++) {
             num term = num_row(weights + k * ${words});
 % if derived:
-            term = num_multiply(term, num_loaded(derivatives + k * ${given}));
+            term = num_multiply(term, num_loaded(derivatives + k * ${words_in}));
 % endif
             if (term.w[0] != 0) { /* a power beyond the range times 0 would be NaN */
                 term = num_multiply(term, power);
@@ -34,8 +34,8 @@ ${mode.kernel_head("cmr_power_sum", parameters + ["const int terms", "const idx 
             power = num_multiply(power, at);
         }
         const real rounding = sizes * (terms + 2) * (real)${unit}, size = fabs(total.w[0]);
-        num_stored(total, out + (size_t)i * ${kept});
-        error[i] = last + rounding + size * (real)${kept_unit};
+        num_stored(total, out + (size_t)i * ${words_out});
+        error[i] = last + rounding + size * (real)${result_unit};
         lost[i] = rounding == 0 ? 0 : rounding / size;
     </%mode:each>
 }

@@ -59,7 +59,7 @@ ${to_memory(out, array, kind, target, f"{digit} * {line}", "line_begin")}
 % endif
 % endif
 </%def>
-${radix.functions(first or keys.kept, last and stores_keys and not keys.kept)}
+${radix.functions(first or keys.in_place, last and stores_keys and not keys.in_place)}
 ${mode.kernel_head("cmr_radix_walk", parameters + ["const int shift", "const idx groups", "const idx n", "const idx share"])} {
     ${mode.local_array("next")}
 % if gathered:

@@ -78,8 +78,8 @@ def plan_recurrence(
     else:
         first = with_shares(reduce_stage(layout, bound, line, mode, facts, reduce_box, "scratch0"), stretches, share)
     second = Stage(spec, groups, 1, ("scratch0", *arguments), ("scratch0", *layout.sources), layout.targets)
-    kept = "responses" if bound.steady else "maps"
-    why = f"{stretches} stretches: their {kept} first, then each from the state before it, {streams} side by side"
+    what = "responses" if bound.steady else "maps"
+    why = f"{stretches} stretches: their {what} first, then each from the state before it, {streams} side by side"
     part = bound.state_layout if bound.steady else bound.layout
     scratch = {"scratch0": part.itemsize * stretches}
     return Plan((first, second), scratch, mode, Scope.DEVICE, narrow, why)

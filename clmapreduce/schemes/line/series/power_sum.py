@@ -15,18 +15,18 @@ from clmapreduce.schemes.common.kernel_data import KernelText, Target
 
 @dataclass(frozen=True)
 class PowerSum:
-    """T, words: the C type of a word, and how many numbers have. given, kept: words of arguments and of results.
-    stored: the C type of results. unit, kept_unit: what an operation may be off by, and the result, as C texts.
+    """T, words: the C type of a word, and how many numbers have. words_in, words_out: those of arguments, of results.
+    stored: the C type of results. unit, result_unit: what an operation may be off by, and the result, as C texts.
     centred, derived: whether there are centers and derivatives.
     """
 
     T: str
     words: int
-    given: int
-    kept: int
+    words_in: int
+    words_out: int
     stored: str
     unit: str
-    kept_unit: str
+    result_unit: str
     centred: bool
     derived: bool
 
@@ -39,11 +39,11 @@ class PowerSumText(KernelText):
     block: int
     T: str
     words: int
-    given: int
-    kept: int
+    words_in: int
+    words_out: int
     stored: str
     unit: str
-    kept_unit: str
+    result_unit: str
     centred: bool
     derived: bool
 

@@ -27,7 +27,7 @@ class Table(NamedTuple):
 @dataclass(frozen=True)
 class SeriesFunction:
     """What a kernel computes. function: its name. parts: the templates it needs, callees first. tables: the data of
-    these. numbers: what templates see beside, by name. stored: the C type of results. kept: words of a result.
+    these. numbers: what templates see beside, by name. stored: the C type of results. words_out: words of a result.
     operands, results: how many arrays there are. compound: whether points are complex; results are then, or they are
     the arrays of the parts.
     """
@@ -37,7 +37,7 @@ class SeriesFunction:
     tables: tuple[Table, ...]
     numbers: tuple[tuple[str, Any], ...]
     stored: str
-    kept: int
+    words_out: int
     operands: int = 1
     results: int = 1
     compound: bool = False

@@ -17,13 +17,13 @@ _BFLOAT16_MANTISSA = 7
 class RadixKeys:
     """Keys of a dtype: bools, integers or floats of 16 to 64 bits. descending: the largest first. ties: zeros of both
     signs are equal, and NaN of all kinds, as for a stable order of what goes with them; else they have an order of
-    their own, zeros by sign. kept: words stay in memory as they are; else passes but the first find them mapped.
+    their own, zeros by sign. in_place: words stay in memory as they are; else passes but the first find them mapped.
     """
 
     number: DType
     descending: bool = False
     ties: bool = False
-    kept: bool = False
+    in_place: bool = False
 
     @property
     def dtype(self) -> DType:

@@ -193,8 +193,8 @@ class _Passes:
         """The arrays that a pass reads."""
         if p:
             return self.targets(p - 1)
-        given = self.problem.values is not None and not self.problem.counts_up
-        return ("in0", "in1") if given else ("in0",)
+        has_values = self.problem.values is not None and not self.problem.counts_up
+        return ("in0", "in1") if has_values else ("in0",)
 
     def stages(self, p: int) -> tuple[Stage, Stage, Stage]:
         """The three launches of a pass."""

@@ -12,7 +12,7 @@ import hostsched
 from clmapreduce.calls.arguments import Argument, Arguments, Shape
 from clmapreduce.checks import refuse_masked
 from clmapreduce.device.array import DeviceArray, NumpyArray, aligned_empty, empty
-from clmapreduce.device.context import Context
+from clmapreduce.device.context import Context, is_empty
 from clmapreduce.device.host_array import HostArray, check_disk
 from clmapreduce.device.long_copies import parted, read, written
 from clmapreduce.device.runtime import Executable, take, translated
@@ -223,7 +223,7 @@ class Call:
         """Launches, with long copies in chunks: not behind events that the host's arrays may depend on."""
         queue, before, after = self._context.queue, self._before, self._after
         reads: list[hostsched.ReadJob] = []
-        if not wait_for and hostsched.gains_by_staging(queue.facts):
+        if is_empty(wait_for) and hostsched.gains_by_staging(queue.facts):
             before = written(queue, before)
             after, reads = parted(after)
         submission = executable.submit(self.arrays, wait_for, before, after)

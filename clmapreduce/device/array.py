@@ -11,7 +11,7 @@ import hostsched
 from clmapreduce.checks import dtype_of, is_whole, quoted
 from clmapreduce.device.array_methods import ArrayMethods
 from clmapreduce.device.awaited import Awaited
-from clmapreduce.device.context import Context
+from clmapreduce.device.context import Context, is_empty
 from clmapreduce.device.runtime import take, translated
 from clmapreduce.dtypes import DType, aligned, check_stored
 from clmapreduce.errors import ArgumentError, DeviceMemoryError, DTypeError, ModeError, ShapeError
@@ -263,7 +263,7 @@ def write(target: DeviceArray, values: NumpyArray) -> None:
 
 def await_events(context: Context, wait_for: Sequence[Any]) -> None:
     """Waits for what a call is told to wait for, where the host reads an array before anything is launched."""
-    if wait_for:
+    if not is_empty(wait_for):
         with translated():
             hostsched.JobGraph([]).submit(context.queue, wait_for).wait()
 

@@ -221,7 +221,7 @@ class Context:
 
     def wait_for(self, events: Sequence[Any]) -> None:
         """Returns when events have ended, as calls take them in `wait_for`; lets Ctrl-C through."""
-        if events:
+        if not is_empty(events):
             with translated():
                 hostsched.JobGraph([]).submit(self.queue, events).wait()
 
@@ -237,6 +237,11 @@ class Context:
     def queues(self) -> tuple[hostsched.Queue, ...]:
         """Its own queue, and those of copies where there are any."""
         return (self.queue, *self._copy_queues)
+
+
+def is_empty(wait_for: Any) -> bool:
+    """Whether a call waits for nothing. What is no list of events is not empty: submitting raises for it."""
+    return isinstance(wait_for, (tuple, list)) and not wait_for
 
 
 class _Member(Context):

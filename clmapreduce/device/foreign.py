@@ -9,6 +9,7 @@ import hostsched
 from clmapreduce.device.array import DeviceArray, empty
 from clmapreduce.device.context import Context
 from clmapreduce.device.runtime import translated
+from clmapreduce.device.several.split import is_split
 from clmapreduce.dtypes import check_stored
 from clmapreduce.errors import DeviceError, ShapeError
 
@@ -52,7 +53,7 @@ def wrap_foreign(x: Any, context: Context | None = None) -> DeviceArray:
 
 def is_wrapped(x: DeviceArray) -> bool:
     """Whether `x` lies in a pyopencl array's memory."""
-    return any(known is x.memory for _, known in list(_buffers.values()))
+    return not is_split(x) and any(known is x.memory for _, known in list(_buffers.values()))
 
 
 def _shared_buffer(data: Any, home: Context) -> hostsched.Buffer:

@@ -5,6 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+import pyopencl as cl
+import pyopencl.array
 import pytest
 import scipy.sparse
 from support.oracles import assert_same
@@ -82,6 +84,9 @@ def test_host_arrays_beside_split_ones_are_split(several: Several, rng: np.rando
 
 
 def test_targets_in_pieces(several: Several, rng: np.random.Generator) -> None:
+    queue = cl.CommandQueue(several(1).queue.context)
+    foreign = cm.array(cl.array.to_device(queue, np.ones(4)))  # arrays are asked whether they lie in such memory
+    assert foreign.size == 4
     x = rng.random(LENGTHS[1])
     array, out = in_pieces(x, several(2)), in_pieces(np.full_like(x, np.nan), several(2))
     assert cm.Map(lambda v: v + 1)(array, out=out) is out and split.is_split(out)

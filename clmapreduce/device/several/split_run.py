@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 import hostsched
-from clmapreduce.device.context import Context
+from clmapreduce.device.context import Context, is_empty
 from clmapreduce.device.runtime import Executable, take, translated, translation
 from clmapreduce.device.several.split import SplitArray
 from clmapreduce.domain.line import Window
@@ -59,7 +59,7 @@ class SplitRun:
         loans: list[hostsched.Buffer] = []
         try:
             with translated():
-                if wait_for:
+                if not is_empty(wait_for):
                     hostsched.JobGraph(before).submit(queue, wait_for).wait()
                 elif before:
                     hostsched.JobGraph(before).submit(queue)

@@ -113,7 +113,8 @@ class Context:
             elif limit is not None:
                 cl_context = hostsched.new_context(self.device)
             self.queue: hostsched.Queue = hostsched.Queue(self.device, profile, cl_context)
-        self.queue.arena.limit = limit
+        if limit is not None:  # another context of this memory may have set one
+            self.queue.arena.limit = limit
         self._copy_queues: tuple[hostsched.Queue, ...] = ()
         self.facts: Facts = facts_of(self.device)
         self._kernels: MutableMapping[KernelSpec, Built] = WeakValueDictionary()

@@ -190,3 +190,10 @@ def test_matrices_in_shares_of_rows(several: Several, rng: np.random.Generator) 
     np.testing.assert_allclose(values[0], matrix @ x, rtol=1e-12)
     for each in values[1:]:
         assert_same(each, values[0])
+
+
+def test_a_pyopencl_array_leaves_the_limit_as_it_is(context: cm.Context) -> None:
+    limited = cm.Context(context.device, memory_limit="64M")
+    queue = cl.CommandQueue(limited.queue.context)
+    assert cm.array(cl.array.to_device(queue, np.ones(4))).size == 4
+    assert limited.queue.arena.limit == 64 << 20

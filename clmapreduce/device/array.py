@@ -12,6 +12,7 @@ from clmapreduce.checks import dtype_of, is_whole, quoted
 from clmapreduce.device.array_methods import ArrayMethods
 from clmapreduce.device.awaited import Awaited
 from clmapreduce.device.context import Context
+from clmapreduce.device.exchange.exports import Exports
 from clmapreduce.device.runtime import take, translated
 from clmapreduce.dtypes import DType, aligned, check_stored
 from clmapreduce.errors import ArgumentError, DeviceMemoryError, DTypeError, ModeError, ShapeError
@@ -25,7 +26,7 @@ LONG = 1 << 20
 
 
 @without_arithmetic("sums of products are cm.Map(lambda a, b: a * b) >> cm.Reduce('sum'); to_numpy() gives an array")
-class DeviceArray(ArrayMethods, Awaited):
+class DeviceArray(ArrayMethods, Awaited, Exports):
     """A C-contiguous array in device memory. `shape`, `dtype`, `event` (the OpenCL event of its last write, or None).
 
     Made by `cm.array` or returned by operations on other DeviceArrays; nothing waits until values are asked for

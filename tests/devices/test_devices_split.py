@@ -185,3 +185,18 @@ def test_matrices_in_shares_of_rows(several: Several, rng: np.random.Generator) 
     np.testing.assert_allclose(found[0], matrix @ x, rtol=1e-12)
     for each in found[1:]:
         assert_same(each, found[0])
+
+
+def test_other_libraries_take_arrays_in_pieces(several: Several, rng: np.random.Generator) -> None:
+    """DLPack from the pieces; pyopencl in the memory of the first device, where the array then lies."""
+    context = several(2)
+    x = rng.integers(-9, 9, LENGTHS[1]).astype(np.int32)
+    array = in_pieces(x, context)
+    assert_same(np.from_dlpack(array), x)
+    assert array.pieces
+    theirs = array.to_pyopencl()
+    assert not array.pieces
+    assert_same(theirs.get(), x)
+    theirs.fill(np.int32(4))
+    theirs.queue.finish()
+    assert_same(array.to_numpy(), np.full_like(x, 4))

@@ -193,7 +193,7 @@ def test_other_libraries_take_arrays_in_pieces(several: Several, rng: np.random.
     x = rng.integers(-9, 9, LENGTHS[1]).astype(np.int32)
     array = in_pieces(x, context)
     assert_same(np.from_dlpack(array), x)
-    assert array.pieces
+    assert "split over 2 devices" in array._repr_html_() and array.pieces
     theirs = array.to_pyopencl()
     assert not array.pieces
     assert_same(theirs.get(), x)

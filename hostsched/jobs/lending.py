@@ -28,12 +28,23 @@ def lend(
 
     if own is None:
         own = queue.in_order
-    elif not isinstance(own, cl.CommandQueue) or own.context != queue.context:
+    elif not _fits(own, queue):
         raise WrongArgument(
             f"{own!r:.80} is no pyopencl.CommandQueue of this context on {queue.facts.name!r}; make one with "
             "pyopencl.CommandQueue(context.queue.context), or leave it out"
         )
-    data = queue.arena.lend(buffer)
-    uses = [*buffer.readers, *(() if buffer.last_write is None else (buffer.last_write,))]
+    with queue.lock:  # jobs of other threads note their events under it
+        data = queue.arena.lend(buffer)
+        uses = [*buffer.readers, *(() if buffer.last_write is None else (buffer.last_write,))]
     queue.flush()
     return Array(own, shape, dtype, data=data, offset=offset, events=queue.admit(uses))
+
+
+def _fits(own: Any, queue: Queue) -> bool:
+    """Whether commands in a queue of pyopencl may use our buffers. Intel's queues do not hold their context: where it
+    has gone, to ask for it fails.
+    """
+    try:
+        return isinstance(own, cl.CommandQueue) and bool(own.context == queue.context)
+    except cl.Error:
+        return False

@@ -132,7 +132,7 @@ def test_queues_of_pyopencl(context: cm.Context) -> None:
     assert x.to_pyopencl(queue).queue is queue
     assert x.to_pyopencl().queue == x.to_pyopencl().queue, "one queue for all"
     other = cl.Context([context.device.cl_device])  # held here: queues of Intel do not
-    for wrong in (cl.CommandQueue(other), "fast", 0):
+    for wrong in (cl.CommandQueue(other), cl.CommandQueue(cl.Context([context.device.cl_device])), "fast", 0):
         with pytest.raises(cm.ArgumentError, match="of this context"):
             x.to_pyopencl(wrong)
 

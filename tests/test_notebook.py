@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from typing import Any
 from xml.etree import ElementTree
 
@@ -11,6 +12,7 @@ import pytest
 
 import clmapreduce as cm
 from clmapreduce.notebook import LEVELS, columns, facts, shades
+from clmapreduce.schemes.pairs.boxes import PairBox
 
 
 def shown(x: Any) -> tuple[str, ElementTree.Element]:
@@ -102,3 +104,13 @@ def test_ranges_of_many_pairs() -> None:
     svg = re.search("<svg.*</svg>", text)
     image = drawn(svg[0] if svg else "")
     assert image.shape == (48, 48) and np.diag(image).min() > 0.5 and not np.triu(image, 2).any()
+
+
+def test_tunings() -> None:
+    before = PairBox(block=32, bytes=16, vectors=1, at_once=1, tile=64)
+    after = replace(before, block=128)
+    text, tree = shown(cm.Tuned("sum <x>", before, after, 2.5, 1.25))
+    assert "sum <x>" in words(tree) and "none is faster" not in text
+    rows = [words(row) for row in tree.findall(".//tr")]
+    assert "2.5" in rows[1] and "block=32" in rows[1] and "1.25" in rows[2] and "block=128" in rows[2]
+    assert "none is faster" in shown(cm.Tuned("sum", before, before, 2.5, 2.5))[0]

@@ -24,7 +24,7 @@ def lend(
     again: its memory is freed once neither it nor a pyopencl array is left. Raises WrongArgument for a queue of another
     context.
     """
-    from pyopencl.array import Array  # takes 50 ms, and few ask for it
+    from pyopencl.array import Array  # takes 2 ms, and few ask for it
 
     if own is None:
         own = queue.in_order

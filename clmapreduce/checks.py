@@ -100,7 +100,7 @@ def dtype_of(value: Any, name: str = "dtype") -> np.dtype[Any]:
 
 
 def refuse_masked(value: Any, name: str) -> None:
-    """Raises DTypeError for a masked array: the values behind its mask would count.
+    """Raises DTypeError for a masked array, the values behind its mask would count, and for Arrow's arrays with nulls.
 
     NumPy imports its part for these when it is asked for it: that costs 10 ms, and a child that is forked meanwhile, in
     another thread, waits for the import for ever. Where nobody has imported it there are no masked arrays.
@@ -110,6 +110,12 @@ def refuse_masked(value: Any, name: str) -> None:
             f"{name} is a masked array, which has values that do not count; pass x.filled(value) with one that is "
             "neutral"
         )
+    if isinstance(value, np.ndarray):
+        return
+    if hasattr(value, "__arrow_c_array__") or hasattr(value, "__arrow_c_stream__"):
+        nulls = getattr(value, "null_count", 0)
+        if nulls() if callable(nulls) else nulls:  # Polars' is a method
+            raise DTypeError(f"{name} has nulls, which are no numbers; call its fill_null with one that is neutral")
 
 
 def numpy_array(value: Any, name: str, dtype: Any = None) -> np.ndarray[Any, Any]:

@@ -27,6 +27,10 @@ class SettingError(ClMapReduceError, ValueError):
     """A variable of the environment that holds what its setting cannot be."""
 
 
+class ExportError(ClMapReduceError, BufferError):
+    """Values that another library cannot take as it asks: without a copy, on another device, or of that dtype."""
+
+
 class FormulaError(ClMapReduceError, ValueError):
     """A formula, traced or parsed, that cannot become a kernel."""
 

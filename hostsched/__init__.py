@@ -23,6 +23,7 @@ from hostsched.errors import (
 )
 from hostsched.jobs.graph import JobGraph
 from hostsched.jobs.job import CopyJob, FillJob, Job, KernelJob, MapJob, ReadJob, WriteJob
+from hostsched.jobs.lending import lend
 from hostsched.jobs.pinned import read_back
 from hostsched.jobs.progress import advance, expect, following
 from hostsched.jobs.replay import Launch, Replay
@@ -81,6 +82,7 @@ __all__ = [
     "expect",
     "following",
     "gains_by_staging",
+    "lend",
     "new_context",
     "platforms",
     "read_back",

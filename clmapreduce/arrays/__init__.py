@@ -22,6 +22,7 @@ from clmapreduce.arrays.creation import (
     zeros_like,
 )
 from clmapreduce.arrays.elementwise import operator
+from clmapreduce.arrays.functions import from_dlpack
 from clmapreduce.arrays.joining import concatenate, stack
 from clmapreduce.arrays.subscripts.read import selected
 from clmapreduce.arrays.subscripts.write import assign
@@ -69,6 +70,7 @@ __all__ = [
     "concatenate",
     "empty",
     "empty_like",
+    "from_dlpack",
     "full",
     "full_like",
     "linspace",

@@ -15,12 +15,12 @@ from clmapreduce.arrays.shapes import astype, expand_dims
 from clmapreduce.arrays.subscripts.masks import flat_nonzero, nonzero
 from clmapreduce.arrays.subscripts.read import selected
 from clmapreduce.calls.axes import axis_of
-from clmapreduce.checks import dtype_of, is_whole, quoted, whole
+from clmapreduce.checks import dtype_of, is_whole, quoted, refuse_masked, whole
 from clmapreduce.device.array import DeviceArray
 from clmapreduce.device.context import Context
-from clmapreduce.device.convert import array
+from clmapreduce.device.convert import array, dlpack_values
 from clmapreduce.dtypes import BOOL, INT64, DType
-from clmapreduce.errors import ArgumentError
+from clmapreduce.errors import ArgumentError, ExportError
 
 
 def asarray(x: Any, /, *, dtype: Any = None, copy: bool | None = None, context: Context | None = None) -> DeviceArray:
@@ -29,6 +29,22 @@ def asarray(x: Any, /, *, dtype: Any = None, copy: bool | None = None, context: 
     if dtype is not None:
         return astype(there, dtype, copy=bool(copy))
     return there.__copy__() if copy and there is x else there
+
+
+def from_dlpack(x: Any, /, *, copy: bool | None = None, context: Context | None = None) -> DeviceArray:
+    """The values of an array with DLPack, in device memory. x: any object with `__dlpack__`, in host memory. copy: True
+    for new memory also where `x` is a DeviceArray; all others are copied anyway, so that False raises ExportError.
+    Raises ArgumentError for what has no `__dlpack__`, else as `array`.
+    """
+    if not hasattr(x, "__dlpack__"):
+        raise ArgumentError(f"{quoted(x)} has no __dlpack__; cm.array takes NumPy arrays, lists and buffers")
+    refuse_masked(x, "x")
+    stays = isinstance(x, DeviceArray) and (context is None or context is x.context)
+    if copy is False and not stays:
+        raise ExportError(f"{quoted(x)} is copied to the device; leave out copy=False")
+    if isinstance(x, DeviceArray):
+        return x.__copy__() if copy and stays else array(x, context)
+    return array(dlpack_values(x), context)
 
 
 def clip(x: Any, /, min: Any = None, max: Any = None) -> DeviceArray:

@@ -23,7 +23,7 @@ NAMES = (
     "all", "allclose", "any", "arange", "argmax", "argmin", "argsort", "argwhere", "array_equal", "asarray", "astype",
     "broadcast_arrays", "broadcast_to", "can_cast", "clip", "concat", "concatenate", "copy", "copyto",
     "count_nonzero", "cumprod", "cumsum", "cumulative_prod", "cumulative_sum", "diff", "empty", "empty_like",
-    "expand_dims", "flatnonzero", "flip", "full", "full_like", "hstack", "imag", "isclose", "linspace",
+    "expand_dims", "flatnonzero", "flip", "from_dlpack", "full", "full_like", "hstack", "imag", "isclose", "linspace",
     "matrix_transpose", "max", "mean", "min", "moveaxis", "ndim", "nonzero", "ones", "ones_like", "permute_dims",
     "prod", "ravel", "real", "reshape", "result_type", "round", "shape", "size", "sort",
     "squeeze", "stack", "std", "sum",

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from clmapreduce.domain.line import Window
+from clmapreduce.notebook import columns
 from clmapreduce.plan import IN_FLIGHT, Plan, Stage
 
 
@@ -28,6 +29,17 @@ def explained(plan: Plan, sizes: Mapping[str, int], devices: int = 0) -> str:
     out_bytes = sum(sizes.get(name, 0) for stage in plan.stages for name in stage.writes)
     lines.append(f"  {_jobs(plan.stages)}; {_bytes(read)} read, {_bytes(out_bytes)} written")
     return "\n".join(lines)
+
+
+def explained_html(name: str, plan: Plan, sizes: Mapping[str, int]) -> str:
+    """The plan as a table in HTML: what each launch reads, does and writes."""
+    rows = [
+        (number, _arrays(stage.reads, sizes), "→", stage.spec.kernel, f"{_groups(stage.groups)} of {stage.group_size}",
+         "→", _arrays(stage.writes, sizes))
+        for number, stage in enumerate(plan.stages, 1)
+    ]  # fmt: skip
+    heads = ("launch", "reads", "", "kernel", "groups", "", "writes")
+    return columns(name, heads, rows, f"mode {plan.mode.name.lower()}, scope {plan.scope.name}: {plan.why}")
 
 
 def _streamed(plan: Plan, window: Window, sizes: Mapping[str, int]) -> str:

@@ -12,11 +12,13 @@ from clmapreduce.checks import dtype_of, is_whole, quoted
 from clmapreduce.device.array_methods import ArrayMethods
 from clmapreduce.device.awaited import Awaited
 from clmapreduce.device.context import Context, is_empty
+from clmapreduce.device.exchange.exports import Exports
 from clmapreduce.device.runtime import take, translated
 from clmapreduce.dtypes import DType, aligned, check_stored
 from clmapreduce.errors import ArgumentError, DeviceMemoryError, DTypeError, ModeError, ShapeError
 from clmapreduce.host_room import refuse_oversized, refuse_result
 from clmapreduce.no_arithmetic import without_arithmetic
+from clmapreduce.notebook import facts
 
 NumpyArray: TypeAlias = "np.ndarray[Any, Any]"
 PAGE = 4096
@@ -25,7 +27,7 @@ LONG = 1 << 20
 
 
 @without_arithmetic("sums of products are cm.Map(lambda a, b: a * b) >> cm.Reduce('sum'); to_numpy() gives an array")
-class DeviceArray(ArrayMethods, Awaited):
+class DeviceArray(ArrayMethods, Awaited, Exports):
     """A C-contiguous array in device memory. `shape`, `dtype`, `event` (the OpenCL event of its last write, or None).
 
     Made by `cm.array` or returned by operations on other DeviceArrays; nothing waits until values are asked for
@@ -206,8 +208,21 @@ class DeviceArray(ArrayMethods, Awaited):
         return format(self.to_numpy()[()], spec)
 
     def __repr__(self) -> str:
-        values = np.array2string(self.to_numpy(), threshold=8)
-        return f"DeviceArray({values}, dtype={self.dtype}, device={self.context.device.name!r})"
+        return f"DeviceArray({self._shown}, dtype={self.dtype}, device={self.context.device.name!r})"
+
+    def _repr_html_(self) -> str:
+        """What a notebook shows: values, as printed, and where they are. Waits for them."""
+        rows = {"values": self._shown, "shape": self.shape, "dtype": self.dtype, "device": self._place}
+        return facts(DeviceArray.__name__, {**rows, "bytes": f"{self.nbytes:,}"})
+
+    @property
+    def _shown(self) -> str:
+        return np.array2string(self.to_numpy(), threshold=8)
+
+    @property
+    def _place(self) -> str:
+        """The device, in words."""
+        return self.context.device.name
 
 
 class Part(DeviceArray):

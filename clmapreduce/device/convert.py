@@ -20,9 +20,10 @@ from clmapreduce.host_room import needs_host_room
 def array(x: Any, context: Context | None = None) -> DeviceArray:
     """`x` as a DeviceArray on `context` (default: the current one, or the one `x` lives on).
 
-    x: a NumPy array or array-like, a pyopencl.array.Array (no copy), a CPU array with DLPack, or a DeviceArray
-    (returned as it is when it lives there). Raises DTypeError for dtypes that no kernel can hold, DeviceMemoryError
-    when there is no room. A long array of a context of several devices of one kind is split over them.
+    x: a NumPy array or array-like, a buffer such as a memoryview, an Arrow array, a pyopencl.array.Array (no copy), a
+    CPU array with DLPack, or a DeviceArray (returned as it is when it lives there). Raises DTypeError for dtypes that
+    no kernel can hold and for Arrow's nulls, DeviceMemoryError when there is no room. A long array of a
+    context of several devices of one kind is split over them.
     """
     if isinstance(x, DeviceArray):
         if context is None or context is x.context:
@@ -39,12 +40,12 @@ def host_array(x: Any) -> NumpyArray:
     refuse_masked(x, "the array")
     if not isinstance(x, np.ndarray):
         dlpack = hasattr(x, "__dlpack__") and not hasattr(x, "__array__")
-        x = _from_dlpack(x) if dlpack else numpy_array(x, "the array")
+        x = dlpack_values(x) if dlpack else numpy_array(x, "the array")
     dtype = check_stored(x.dtype, "the array")
     return np.asarray(x, dtype=dtype)
 
 
-def _from_dlpack(x: Any) -> NumpyArray:
+def dlpack_values(x: Any) -> NumpyArray:
     """The NumPy array of another library's. Raises DTypeError where that offers none."""
     try:
         return np.from_dlpack(x)

@@ -8,13 +8,13 @@ from typing import Any
 import hostsched
 from clmapreduce.device.array import DeviceArray, empty
 from clmapreduce.device.context import Context
+from clmapreduce.device.exchange.shared import home_of, is_shared, share
 from clmapreduce.device.runtime import translated
 from clmapreduce.device.several.split import is_split
 from clmapreduce.dtypes import check_stored
 from clmapreduce.errors import DeviceError, ShapeError
 
 _contexts: dict[int, tuple[Any, Context]] = {}
-_buffers: dict[tuple[int, Context], tuple[Any, hostsched.Buffer]] = {}
 _lock = threading.RLock()
 
 
@@ -39,7 +39,7 @@ def wrap_foreign(x: Any, context: Context | None = None) -> DeviceArray:
         raise DeviceError(f"a pyopencl array in a {type(data).__name__} cannot be used in place; pass x.get()")
     if data.associated_memobject is not None:  # no command on it would wait for those on the whole buffer
         raise DeviceError("a pyopencl array in a part of a buffer cannot be used in place; pass x.copy()")
-    home = context if context is not None else foreign_context(x)
+    home = context or home_of(data) or foreign_context(x)
     if data.context != home.queue.context:
         raise DeviceError(
             "the pyopencl array lives in another OpenCL context than the one asked for; pass context=None, "
@@ -48,30 +48,22 @@ def wrap_foreign(x: Any, context: Context | None = None) -> DeviceArray:
     with translated():
         for event in home.queue.admit(getattr(x, "events", ())):
             home.queue.wait(event)
-    return DeviceArray(home, _shared_buffer(data, home), x.shape, check_stored(x.dtype, "the array"))
+    memory = share(data, home, lambda: _wrapped(data, home))
+    return DeviceArray(home, memory, x.shape, check_stored(x.dtype, "the array"))
 
 
 def is_wrapped(x: DeviceArray) -> bool:
-    """Whether `x` lies in a pyopencl array's memory."""
-    return not is_split(x) and any(known is x.memory for _, known in list(_buffers.values()))
+    """Whether `x` lies in memory that a pyopencl array has as well."""
+    return not is_split(x) and is_shared(x.memory)  # to ask for its memory would move one that lies in pieces
 
 
-def _shared_buffer(data: Any, home: Context) -> hostsched.Buffer:
-    """The one Buffer over a pyopencl buffer: calls on it wait for each other only if they share it.
-
-    It holds the memory by a reference of its own, and is let go once that is the last one, when the next array is
-    wrapped. An array of the host that the buffer uses in place lives as long as it.
+def _wrapped(data: Any, home: Context) -> tuple[Any, hostsched.Buffer]:
+    """A reference of our own to a pyopencl buffer, and a Buffer over it. An array of the host that the buffer uses in
+    place lives as long as it.
     """
-    with _lock:
-        for key, (own, _) in list(_buffers.items()):
-            if own.reference_count == 1:
-                del _buffers[key]
-        key = (data.int_ptr, home)
-        if key not in _buffers:
-            own = type(data).from_int_ptr(data.int_ptr, True)
-            with translated():
-                _buffers[key] = (own, home.queue.arena.from_cl(own, own.size, data.hostbuf))
-        return _buffers[key][1]
+    own = type(data).from_int_ptr(data.int_ptr, True)
+    with translated():
+        return own, home.queue.arena.from_cl(own, own.size, data.hostbuf)
 
 
 def foreign_context(x: Any) -> Context:

@@ -14,6 +14,7 @@ import numpy as np
 
 import hostsched
 from cl_templates import RenderError, may_contract, render
+from clmapreduce.device.exchange.shared import let_go
 from clmapreduce.domain.launch_table import LaunchTable
 from clmapreduce.errors import (
     ArgumentError,
@@ -181,12 +182,13 @@ def _buffers(names: Sequence[str], arrays: Mapping[str, Any]) -> tuple[hostsched
 
 def take(queue: hostsched.Queue, nbytes: int) -> hostsched.Buffer:
     """Device memory for `nbytes` bytes. Where there is no room, memory given back comes free once its last command has
-    ended, so that everything submitted is waited for, and asked again.
+    ended, so that everything submitted is waited for, and asked again. So does memory that pyopencl's arrays shared.
     """
     try:
         return queue.arena.take(nbytes)
     except hostsched.OutOfDeviceMemory:
         queue.finish()
+        let_go()
         return queue.arena.take(nbytes)
 
 

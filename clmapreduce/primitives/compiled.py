@@ -10,7 +10,7 @@ import numpy as np
 
 from clmapreduce.calls.arguments import Argument, Arguments, Described, product
 from clmapreduce.calls.call import Output, as_argument, check_out
-from clmapreduce.calls.explain import explained
+from clmapreduce.calls.explain import explained, explained_html
 from clmapreduce.calls.options import Options
 from clmapreduce.calls.prepared import prepare
 from clmapreduce.calls.progress import followed
@@ -174,9 +174,18 @@ class Compiled:
 
     def explain(self) -> str:
         """How every call runs: mode, scope, why, each launch and its bytes."""
+        return f"{self!r}\n{explained(self._executable.plan, self._sizes)}"
+
+    def _repr_html_(self) -> str:
+        """What a notebook shows: `explain()` as a table."""
+        return explained_html(repr(self), self._executable.plan, self._sizes)
+
+    @property
+    def _sizes(self) -> dict[str, int]:
+        """Bytes of every array of the plan, by name."""
         results = {f"out{k}": product(shape) * dtype.itemsize for k, (shape, dtype) in enumerate(self._outputs)}
         read = {f"in{i}": d.size * d.dtype.itemsize for i, d in enumerate(self._described) if not self._numbers[i]}
-        return f"{self!r}\n{explained(self._executable.plan, {**read, **results, **self._executable.plan.scratch})}"
+        return {**read, **results, **self._executable.plan.scratch}
 
 
 def _compiled(pipeline: Any, shapes: Sequence[Any], dtypes: Sequence[Any], more: Mapping[str, Any]) -> Compiled:

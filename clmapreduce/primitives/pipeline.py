@@ -25,6 +25,7 @@ from clmapreduce.formula.formula import value_dtype
 from clmapreduce.formula.guard import check_guards, guarded
 from clmapreduce.formula.trace import as_value, call, name_of
 from clmapreduce.modes import Scope
+from clmapreduce.notebook import columns
 from clmapreduce.planning.mode import choose_mode, choose_scope
 from clmapreduce.planning.pipelines import PipelineRequest, TracedPipeline
 from clmapreduce.primitives.base import Primitive
@@ -59,6 +60,12 @@ class Pipeline(Primitive):
         chained = isinstance(self.function, Parts)
         text = repr(self.function) if chained else name_of(self.function)
         return text if chained and not self.batch else f"fuse({text}{', batch=True' if self.batch else ''})"
+
+    def _repr_html_(self) -> str:
+        """What a notebook shows: the parts in order. What `compile` gives shows its launches."""
+        parts = self.function.parts if isinstance(self.function, Parts) else [self]
+        note = "explain(…) with the arguments of a call tells how it runs"
+        return columns("Pipeline", ("part", "what"), [*enumerate(map(repr, parts), 1)], note)
 
     def __reduce__(self) -> Any:
         return (Pipeline if isinstance(self.function, Parts) else _fused), (self.function, self.batch)

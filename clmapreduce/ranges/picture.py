@@ -9,6 +9,10 @@ import numpy as np
 from clmapreduce.checks import quoted, whole
 from clmapreduce.domain.blocks import Blocks
 from clmapreduce.errors import ArgumentError
+from clmapreduce.notebook import facts, shades
+
+PIXELS = 48
+"""Of the longer side of a picture in a notebook."""
 
 
 def picture(blocks: Blocks, height: int, width: int) -> np.ndarray[Any, np.dtype[np.float64]]:
@@ -59,3 +63,18 @@ def draw(blocks: Blocks, axes: Any, pixels: int) -> Any:
     )  # fmt: skip
     axes.set(xlabel="column", ylabel="row", title=f"{blocks.density:.2%} of the pairs")
     return axes
+
+
+def shown(blocks: Blocks) -> str:
+    """The mask and its facts in HTML, for notebooks."""
+    scale = PIXELS / max(1, blocks.rows, blocks.columns)
+    height, width = (min(n, max(1, round(n * scale))) for n in (blocks.rows, blocks.columns))
+    image = picture(blocks, height, width)
+    rows = {
+        "shape": f"{blocks.rows:,} x {blocks.columns:,}",
+        "clusters": f"{len(blocks.clusters):,}",
+        "intervals": f"{int(blocks.offsets[-1]):,}",
+        "density": f"{blocks.density:.3g}",
+        "balance": f"{blocks.balance:.3g}",
+    }
+    return facts("Ranges", rows, shades(image) if image.size else "")

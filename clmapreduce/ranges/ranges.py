@@ -18,7 +18,7 @@ from clmapreduce.no_arithmetic import without_arithmetic
 from clmapreduce.ranges import check
 from clmapreduce.ranges.matrix import blocks_of_mask, blocks_of_matrix, boolean
 from clmapreduce.ranges.near import boxes, centroids, coordinates, near
-from clmapreduce.ranges.picture import draw
+from clmapreduce.ranges.picture import draw, shown
 from clmapreduce.ranges.stairs import staircase
 
 Limits = tuple[tuple[str, Integers, int], ...]
@@ -301,6 +301,10 @@ class Ranges:
         if check.count(pixels, "pixels") == 0:
             raise ShapeError("pixels is 0; give at least 1")
         return draw(self._whole, axes, int(pixels))
+
+    def _repr_html_(self) -> str:
+        """What a notebook shows: the mask, active pairs dark, and its facts."""
+        return shown(self._whole)
 
     def __repr__(self) -> str:
         whole = self._whole

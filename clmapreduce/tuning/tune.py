@@ -13,6 +13,7 @@ from clmapreduce.device.context import Context, context_of
 from clmapreduce.domain.dense import Pairwise
 from clmapreduce.errors import FormulaError, ModeError
 from clmapreduce.modes import ComputeMode
+from clmapreduce.notebook import columns
 from clmapreduce.plan import Facts, Plan
 from clmapreduce.schemes.pairs.boxes import Box
 from clmapreduce.schemes.pairs.problem import PairProblem
@@ -37,6 +38,15 @@ class Tuned:
             return f"{self.what}: {self.ms_before:.4g} ms with {_box_text(self.box_after, None)}, none is faster"
         before, after = _box_text(self.box_before, self.box_after), _box_text(self.box_after, self.box_before)
         return f"{self.what}: {self.ms_before:.4g} ms with {before}, {self.ms_after:.4g} ms with {after}"
+
+    def _repr_html_(self) -> str:
+        """What a notebook shows: times and boxes, before and after."""
+        rows = [
+            ("before", f"{self.ms_before:.4g}", _box_text(self.box_before, None)),
+            ("after", f"{self.ms_after:.4g}", _box_text(self.box_after, None)),
+        ]
+        note = "none is faster" if self.box_after == self.box_before else ""
+        return columns(self.what, ("", "ms", "launch box"), rows, note)
 
 
 def _box_text(box: Any, other: Any) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from html import escape
 
 import pyopencl as cl
 
@@ -179,6 +180,18 @@ class Device:
         facts = self.facts
         units = f"{facts.compute_units} compute units, {facts.global_memory / 2**30:.1f} GiB"
         return f"<Device {facts.name!r}: {facts.kind}, {units}, {facts.platform} {facts.driver}>"
+
+    def _repr_html_(self) -> str:
+        """What a notebook shows: the device's facts."""
+        rows = {
+            "device": self.name, "kind": self.kind, "platform": f"{self.platform} {self.driver}",
+            "version": self.version, "compute units": self.compute_units,
+            "memory": f"{self.global_memory / 2**30:.1f} GiB", "local memory": f"{self.local_memory / 2**10:g} KiB",
+            "floats of 16, 64 bits": ", ".join("yes" if has else "no" for has in (self.fp16, self.fp64)),
+            "modes": ", ".join(self.modes),
+        }  # fmt: skip
+        cells = (f"<tr><th>{escape(name)}</th><td>{escape(str(value))}</td></tr>" for name, value in rows.items())
+        return f"<table>{''.join(cells)}</table>"
 
 
 def read_facts(device: cl.Device) -> DeviceFacts:

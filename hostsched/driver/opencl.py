@@ -15,8 +15,8 @@ from pyopencl._cl import _Program
 __all__ = [
     "argument_count", "build_log", "build_program", "context_of", "copy", "enqueue_kernel", "fill", "finish", "flush",
     "get_devices", "get_platforms", "group_info", "map_buffer", "marker", "new_buffer", "new_context", "new_kernel",
-    "new_program", "new_queue", "profiled", "program_info", "queue_of", "set_buffers", "set_scalars", "status", "unmap",
-    "wait",
+    "new_program", "new_queue", "profiled", "program_info", "queue_of", "set_buffers", "set_scalars", "shared",
+    "status", "unmap", "wait",
 ]  # fmt: skip
 
 get_platforms = cl.get_platforms
@@ -64,6 +64,11 @@ def queue_of(event: cl.Event) -> Any:
 def context_of(event: cl.Event) -> cl.Context:
     """The context of an event."""
     return cast(cl.Context, event.get_info(cl.event_info.CONTEXT))
+
+
+def shared(buffer: cl.Buffer) -> cl.Buffer:
+    """Another reference to a buffer: its memory is freed once the last one has gone."""
+    return cast(cl.Buffer, cl.Buffer.from_int_ptr(buffer.int_ptr, True))
 
 
 def argument_count(kernel: cl.Kernel) -> int:

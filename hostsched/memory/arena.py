@@ -141,6 +141,14 @@ class Arena:
         buffer.idle = True
         self._returned.append(buffer)
 
+    def lend(self, buffer: Buffer) -> cl.Buffer:
+        """Another reference to a Buffer's memory, for a caller who keeps it as long as they like. The memory is never
+        handed out again: `give` leaves it to Python from now on.
+        """
+        with self._space.lock:
+            buffer.arena = None
+            return opencl.shared(cast(cl.Buffer, buffer.cl))
+
     def trim(self) -> int:
         """Frees the idle buffers whose events have ended; returns how many bytes that were."""
         with self._space.lock:

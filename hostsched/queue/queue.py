@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Sequence
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import pyopencl as cl
@@ -40,6 +40,7 @@ class Queue(Commands):
         self.arena: Arena = self.space.arena
         self.cancellations = 0
         self.backlog = Backlog(self.lock)
+        self._in_order: cl.CommandQueue | None = None
         watch(self)
 
     def wait(self, event: cl.Event) -> None:
@@ -111,6 +112,17 @@ class Queue(Commands):
     def joined(self, events: Sequence[cl.Event]) -> cl.Event:
         """An event that ends when all of `events`, at least one, have."""
         return events[0] if len(events) == 1 else self.marker(events)
+
+    @property
+    def in_order(self) -> cl.CommandQueue:
+        """A queue beside this one for callers who enqueue by pyopencl; its commands run in order."""
+        with self.lock:
+            if self._in_order is None:
+                try:
+                    self._in_order = opencl.new_queue(self.context, self.device.cl_device, cast(Any, 0))
+                except cl.Error as error:
+                    raise failure_of(error, f"making a queue on {self.facts.name!r}") from error
+            return self._in_order
 
     def cancel(self) -> None:
         """Drops what the long calls on this queue have not launched yet; they raise Cancelled."""

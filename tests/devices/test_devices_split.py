@@ -197,3 +197,18 @@ def test_a_pyopencl_array_leaves_the_limit_as_it_is(context: cm.Context) -> None
     queue = cl.CommandQueue(limited.queue.context)
     assert cm.array(cl.array.to_device(queue, np.ones(4))).size == 4
     assert limited.queue.arena.limit == 64 << 20
+
+
+def test_other_libraries_take_arrays_in_pieces(several: Several, rng: np.random.Generator) -> None:
+    """DLPack from the pieces; pyopencl in the memory of the first device, where the array then lies."""
+    context = several(2)
+    x = rng.integers(-9, 9, LENGTHS[1]).astype(np.int32)
+    array = in_pieces(x, context)
+    assert_same(np.from_dlpack(array), x)
+    assert "split over 2 devices" in array._repr_html_() and array.pieces
+    theirs = array.to_pyopencl()
+    assert not array.pieces
+    assert_same(theirs.get(), x)
+    theirs.fill(np.int32(4))
+    theirs.queue.finish()
+    assert_same(array.to_numpy(), np.full_like(x, 4))

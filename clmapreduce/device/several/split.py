@@ -100,9 +100,16 @@ class SplitArray(DeviceArray):
         return out
 
     def __repr__(self) -> str:
-        devices = {id(piece.context): piece.context for piece in self._pieces}
         text = super().__repr__()
-        return text.removesuffix(")") + f", split over {len(devices)} devices)" if self._pieces else text
+        return text.removesuffix(")") + f", {self._spread})" if self._pieces else text
+
+    @property
+    def _place(self) -> str:
+        return f"{super()._place}, {self._spread}" if self._pieces else super()._place
+
+    @property
+    def _spread(self) -> str:
+        return f"split over {len({id(piece.context) for piece in self._pieces})} devices"
 
 
 def is_split(x: Any) -> bool:

@@ -1,0 +1,1 @@
+"""Arrays shared with other libraries: pyopencl's memory and ours, and DLPack."""

@@ -121,6 +121,10 @@ def _exponent(node: Vector) -> int:
     return exponent
 
 
+HALVES = tuple(whole + 0.5 for whole in range(1, 9))
+"""Exponents that are products with a root: each factor rounds once, which a library's power costs many times."""
+
+
 @named("Pow")
 def power_int(a: Operand, exponent: int) -> Vector:
     """a to a whole power, by repeated products: as exact as those in every dtype. a⁰ is 1."""
@@ -134,8 +138,14 @@ def power_int(a: Operand, exponent: int) -> Vector:
 
 @named("Powf")
 def powf(a: Operand, b: Operand) -> Vector:
-    """a to the power b, as NumPy's: NaN for a negative a unless b is whole."""
-    return POWF((as_vector(a), as_vector(b)))
+    """a to the power b, as NumPy's: NaN for a negative a unless b is whole. 1.5, 2.5 … 8.5, and their negatives, are
+    products with a root.
+    """
+    a, b = as_vector(a), as_vector(b)
+    if isinstance(b, Constant) and len(b.values) == 1 and abs(b.values[0]) in HALVES:
+        product = power_int(a, int(abs(b.values[0]))) * sqrt(a)
+        return product if b.values[0] > 0 else inv(product)
+    return POWF((a, b))
 
 
 @named("Power", "**", "^")

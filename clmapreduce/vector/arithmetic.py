@@ -143,8 +143,11 @@ def powf(a: Operand, b: Operand) -> Vector:
     """
     a, b = as_vector(a), as_vector(b)
     if isinstance(b, Constant) and len(b.values) == 1 and abs(b.values[0]) in HALVES:
-        product = power_int(a, int(abs(b.values[0]))) * sqrt(a)
-        return product if b.values[0] > 0 else inv(product)
+        whole = int(abs(b.values[0]))
+        product = power_int(a, whole) * sqrt(a)
+        if b.values[0] > 0:
+            return product
+        return inv(OPERATIONS["Abs"](product) if whole % 2 == 0 else product)  # an even power of -0 is 0, its root -0
     return POWF((a, b))
 
 

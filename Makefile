@@ -3,6 +3,8 @@
 # make bench ARGS="--device pocl --rounds 3".
 
 PYTHON ?= python3
+# The CPU runtime that the demo installs: cpu is PoCL on Linux; intel is for processors that PoCL's compiler does not know.
+DRIVER ?= cpu
 ARGS ?=
 VENV := .venv
 BIN := $(VENV)/bin
@@ -23,8 +25,9 @@ help:
 	@echo "make bench  the benchmarks, beside their peers"
 	@echo "make clean  remove .venv, caches and what the demo wrote"
 
-demo: $(VENV)/.demo
-	@$(BIN)/clmapreduce demo $(ARGS)
+demo: $(VENV)/.demo-$(DRIVER)
+	@$(BIN)/clmapreduce demo $(ARGS) || { \
+	  [ $(DRIVER) = intel ] || echo "With Intel's CPU runtime (proprietary): make demo DRIVER=intel"; exit 1; }
 
 # A crash of a driver ends the run: with files kept together, xdist would wait for the crashed worker's for ever.
 PYTEST := $(BIN)/python -m pytest -n auto --maxprocesses 4 --dist loadfile --max-worker-restart 0
@@ -61,7 +64,7 @@ lint: $(VENV)/.test
 	$(BIN)/ruff check .
 	$(BIN)/mypy --strict
 
-docs: $(VENV)/.demo
+docs: $(VENV)/.demo-$(DRIVER)
 	$(BIN)/python docs/build.py $(ARGS)
 
 bench: $(VENV)/.bench
@@ -82,9 +85,9 @@ $(VENV)/.made:
 	$(PYTHON) -m venv $(VENV)
 	@touch $@
 
-$(VENV)/.demo: pyproject.toml $(VENV)/.made
+$(VENV)/.demo-$(DRIVER): pyproject.toml $(VENV)/.made
 	@echo "Installing into $(VENV) (about 120 MB to download, the first time) ..."
-	@$(INSTALL) '.[cpu,plot]'
+	@$(INSTALL) '.[$(DRIVER),plot]'
 	@touch $@
 
 $(VENV)/.test: pyproject.toml $(VENV)/.made

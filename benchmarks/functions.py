@@ -19,6 +19,7 @@ import sys
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -130,19 +131,35 @@ def pairs(device: cm.Device, count: int, dtypes: list[str], only: str, rounds: i
                 print(tell(row, ours, peer, profiler, rounds), flush=True)
 
 
-def numba_of(function: Callable[[Any], Any]) -> Callable[[Any], Any] | None:
+def numba_of(function: Callable[[Any], Any]) -> Callable[..., Any] | None:
     """The function in numba, over all cores; None where it is missing, or does not compile it."""
     try:
         import numba
     except ImportError:
         return None
-    return numba.vectorize(["f4(f4)", "f8(f8)"], target="parallel", fastmath=True)(function)  # type: ignore[no-any-return]
+    vectorized = numba.vectorize(["f4(f4)", "f8(f8)"], target="parallel", fastmath=True)
+    compiled: Callable[..., Any] = vectorized((lambda x: function(x)) if isinstance(function, np.ufunc) else function)
+    return compiled
 
 
 def units(result: Any, exact: Any, dtype: Any) -> float:
     """The largest error in units of the last place of the exact result."""
     place = np.spacing(np.abs(exact).astype(dtype)).astype(np.longdouble)
     return float((np.abs(result.astype(np.longdouble) - exact) / place).max())
+
+
+def waited(mapped: cm.Map, x: Any, out: Any, context: cm.Context) -> None:
+    """A map, until its result is there."""
+    mapped(x, out=out)
+    context.wait()
+
+
+def into(function: Callable[[Any], Any], x: Any, target: Any) -> None:
+    """NumPy's result in an array that is there."""
+    if isinstance(function, np.ufunc):
+        function(x, out=target)
+    else:
+        np.copyto(target, function(x))
 
 
 def maps(device: cm.Device, count: int, dtypes: list[str], only: str, rounds: int) -> None:
@@ -158,18 +175,10 @@ def maps(device: cm.Device, count: int, dtypes: list[str], only: str, rounds: in
             x, out, target = cm.array(host, context), cm.array(np.empty_like(host), context), np.empty_like(host)
             mapped, loop = cm.Map(function), numba_of(numpy_function)
 
-            def ours(mapped: Any = mapped, x: Any = x, out: Any = out) -> None:
-                mapped(x, out=out)
-                context.wait()
-
-            ufunc = isinstance(numpy_function, np.ufunc)
-
-            def theirs(host: Any = host, target: Any = target, f: Any = numpy_function, ufunc: bool = ufunc) -> None:
-                f(host, out=target) if ufunc else np.copyto(target, f(host))
-
-            ways = {"ours": ours, "NumPy": theirs}
+            ways = {"ours": partial(waited, mapped, x, out, context)}
+            ways["NumPy"] = partial(into, numpy_function, host, target)
             if loop is not None:
-                ways["numba"] = lambda loop=loop, host=host, target=target: loop(host, out=target)  # type: ignore[misc]
+                ways["numba"] = partial(loop, host, out=target)
             times: dict[str, list[float]] = {way: [] for way in ways}
             for turn in range(rounds + 1):
                 for way, call in ways.items():

@@ -18,6 +18,7 @@ import math
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import partial
 from itertools import accumulate
 from operator import mul
 from statistics import median
@@ -128,11 +129,9 @@ def rows_of(n: int, dtype: str, context: cm.Context) -> list[Row]:
         before[0] = y
         return now
 
-    constant = lambda: first(one, dx, out=out)  # noqa: E731
-    varying = lambda: first(da, dx, out=out)  # noqa: E731
-    resonant = lambda: second(own, dx, out=out)  # noqa: E731
-    chosen = lambda: tropical(da, dx, out=out)  # noqa: E731
-    fractions = lambda: moebius(*dp, out=out)  # noqa: E731
+    constant, varying = partial(first, one, dx, out=out), partial(first, da, dx, out=out)
+    resonant, chosen = partial(second, own, dx, out=out), partial(tropical, da, dx, out=out)
+    fractions = partial(moebius, *dp, out=out)
     return [
         Row("scan of a sum", lambda: scan(dx, out=out), 2 * per_number,
             off(scan(dx, out=out), np.cumsum(x, dtype="f8")), {"cumsum": lambda: np.cumsum(x, out=held)}),
@@ -160,7 +159,7 @@ def iterates(n: int, kind: Any, context: cm.Context) -> list[Row]:
         return held
 
     error = off(unfold(resident, 16, out=out), numpys())
-    ours = lambda: unfold(resident, 16, out=out)  # noqa: E731
+    ours = partial(unfold, resident, 16, out=out)
     return [Row("16 logistic iterates", ours, held.nbytes, error, {"NumPy": numpys})]
 
 

@@ -16,7 +16,7 @@ from clmapreduce.device.context import Context, is_empty
 from clmapreduce.device.host_array import HostArray, check_disk
 from clmapreduce.device.long_copies import parted, read, written
 from clmapreduce.device.runtime import Executable, take, translated
-from clmapreduce.device.several.split import SplitArray, empty_split, is_split, split
+from clmapreduce.device.several.split import Piece, SplitArray, empty_split, is_split, split
 from clmapreduce.device.several.split_run import SplitRun
 from clmapreduce.device.streaming import Stream
 from clmapreduce.domain.line import Window
@@ -94,7 +94,7 @@ class Call:
         self._alive: list[Any] = []
         self._window: Window | None = None
         self._hosts: dict[str, HostArray] = {}
-        self._splits: dict[str, SplitArray] = {}
+        self._pieces: dict[str, Sequence[Piece]] = {}
         self.arrays: dict[str, Any] = {}
 
     def add_inputs(self, window: Window | None = None) -> None:
@@ -107,7 +107,8 @@ class Call:
             for i, argument in enumerate(self._arguments.inputs):
                 if self._is_streamed(f"in{i}") and splits:
                     value = argument.value
-                    self._splits[f"in{i}"] = value if isinstance(value, SplitArray) else split(value, self._context)
+                    whole = value if isinstance(value, SplitArray) else split(value, self._context)
+                    self._pieces[f"in{i}"] = whole.pieces  # as they lie now: another thread may move the array
                 elif self._is_streamed(f"in{i}"):
                     self._stream(f"in{i}", argument.value, f"argument {i + 1}")
                 else:
@@ -129,7 +130,7 @@ class Call:
     @property
     def devices(self) -> int:
         """How many devices its arrays lie on, if on several."""
-        return max((len({id(piece.context) for piece in split.pieces}) for split in self._splits.values()), default=0)
+        return max((len({id(piece.context) for piece in pieces}) for pieces in self._pieces.values()), default=0)
 
     @property
     def on_device(self) -> bool:
@@ -199,8 +200,8 @@ class Call:
                     if target is not None and array is not target:
                         copies.append((target, array))
                     results.append(target if target is not None else array)
-                if self._window is not None and self._splits:
-                    run = SplitRun(self._context, executable, self._window, self._splits, self.arrays)
+                if self._window is not None and self._pieces:
+                    run = SplitRun(self._context, executable, self._window, self._pieces, self.arrays)
                     run.run(wait_for, self._before, self._after)
                     if waiting or self._alive:
                         self._context.queue.finish()
@@ -235,10 +236,10 @@ class Call:
         return i < len(self._partly) and self._partly[i]
 
     def _device_output(self, i: int, shape: Shape, dtype: DType, target: DeviceArray | None) -> DeviceArray:
-        if self._splits and self._is_streamed(f"out{i}"):
-            pieces = target if isinstance(target, SplitArray) else empty_split(shape, dtype, self._context)
-            self._splits[f"out{i}"] = pieces
-            return pieces
+        if self._pieces and self._is_streamed(f"out{i}"):
+            result = target if isinstance(target, SplitArray) else empty_split(shape, dtype, self._context)
+            self._pieces[f"out{i}"] = result.pieces
+            return result
         array = target if target is not None else empty(shape, dtype, self._context)
         self.arrays[f"out{i}"] = array.memory
         if target is not None and (target.first or self._unsafe_alias(target)):

@@ -66,7 +66,7 @@ def unique(
 
 @lru_cache(maxsize=8)
 def _same_bits(size: int, infinity: int, nan: bool) -> Callable[[Node, Node], Any]:
-    """Whether two floats are equal, told by their bits. size: those without the sign. infinity: those of infinity. nan:
+    """Whether two floats are equal, by their bits. size: those without the sign. infinity: those of infinity. nan:
     whether NaN are equal.
     """
 

@@ -40,7 +40,7 @@ class Backlog:
 
     def add(self, event: Any, seconds: float, learn: Learn, settle: Callable[[Any], object]) -> None:
         """Notes that `event` ends after about `seconds` of work, and waits while too much work is on its way. Ctrl-C
-        gets through. learn: is told how long that work took, where it is seen. settle: waits for an event.
+        gets through. learn: is called with the seconds that it took, where they are seen. settle: waits for an event.
         """
         with self._lock:
             self._entries.append((event, seconds, learn, time.perf_counter()))

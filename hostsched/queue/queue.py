@@ -130,7 +130,7 @@ class Queue(Commands):
 
     def keep_short(self, event: cl.Event, seconds: float, learn: Callable[[float], None]) -> None:
         """Notes that `event` ends after about `seconds` of work, and waits while too much work is on its way. Ctrl-C
-        gets through. learn: is told how long that work took, where it is seen.
+        gets through. learn: is called with the seconds that it took, where they are seen.
         """
         self.backlog.add(event, seconds, learn, self.settle)
 

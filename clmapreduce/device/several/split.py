@@ -7,6 +7,7 @@ piece where it lies. Any other call moves the array to the first device, where i
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -25,6 +26,10 @@ LEAST_BYTES = 64 << 20
 PIECES = 8
 UNITS = 64
 """An array is cut at multiples of a unit of rows, of which it has at least so many and less than twice as many."""
+
+
+_moving = threading.RLock()
+"""Held while an array moves: it moves once, whichever threads ask for it."""
 
 
 @dataclass(frozen=True)
@@ -66,6 +71,10 @@ class SplitArray(DeviceArray):
 
     def moved(self) -> DeviceArray:
         """All of it on the first device, where it stays from then on."""
+        with _moving:
+            return self._moved()
+
+    def _moved(self) -> DeviceArray:
         if self._whole is None:
             LOG.info("an array of %d bytes moves from several devices to the first", self.nbytes)
             whole = empty(self.shape, self.dtype, self.context)

@@ -6,7 +6,8 @@ needs the whole line.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -15,7 +16,7 @@ import numpy as np
 import hostsched
 from clmapreduce.device.context import Context, is_empty
 from clmapreduce.device.runtime import Executable, take, translated, translation
-from clmapreduce.device.several.split import SplitArray
+from clmapreduce.device.several.split import Piece
 from clmapreduce.domain.line import Window
 from clmapreduce.plan import ROWS
 
@@ -39,14 +40,14 @@ class _Share:
 
 @dataclass
 class SplitRun:
-    """One call of a plan whose windows are shared. splits: the arrays in pieces, by name. arrays: all others, as
-    `Executable.submit` takes them.
+    """One call of a plan whose windows are shared. pieces: of the arrays that lie on several devices, by name. arrays:
+    all others, as `Executable.submit` takes them.
     """
 
     context: Context
     executable: Executable
     window: Window
-    splits: dict[str, SplitArray]
+    pieces: Mapping[str, Sequence[Piece]]
     arrays: dict[str, Any]
     _left: dict[str, np.ndarray[Any, Any]] = field(default_factory=dict)
 
@@ -85,15 +86,15 @@ class SplitRun:
             _give_back(self.context, loans)
 
     def _shares(self) -> list[_Share]:
-        some = next(iter(self.splits.values()))
-        row = some.size // some.shape[0]
+        some = next(iter(self.pieces.values()))
+        row = self.window.entries // some[-1].end
         shares = []
-        for number, piece in enumerate(some.pieces):
+        for number, piece in enumerate(some):
             begin, end = piece.first * row, piece.end * row
             here = piece.context is self.context
             executable = self.executable if here else piece.context.copy_of(self.executable)
             arrays: dict[str, Any] = {
-                name: (array.pieces[number].array.memory, begin) for name, array in self.splits.items()
+                name: (pieces[number].array.memory, begin) for name, pieces in self.pieces.items()
             }
             shares.append(_Share(piece.context, executable, begin, end, arrays))
         return shares
@@ -105,11 +106,8 @@ class SplitRun:
         others: dict[Context, dict[str, Any]] = {home: {} for home in homes}
         for step in (self._complete, self._launch):  # no copy waits behind a launch
             for home, shares in homes.items():
-                try:
+                with _named(home):
                     step(shares, numbers, others[home])
-                except hostsched.HostSchedError as error:
-                    kind = type(translation(error))
-                    raise kind(f"{home.device!r} failed in a call on several devices: {error}") from error
         self._collect(homes, numbers, others)
 
     def _collect(
@@ -131,9 +129,11 @@ class SplitRun:
                 begin, end = shares[0].begin // share * each, -(-shares[-1].end // share) * each
                 jobs.append(staging.read(others[home][name], self._left[name][begin:end], begin))
             if jobs:
-                reads.append((staging, hostsched.JobGraph(jobs).submit(home.queue)))
-        for staging, submission in reads:
-            submission.wait()
+                with _named(home):
+                    reads.append((home, staging, hostsched.JobGraph(jobs).submit(home.queue)))
+        for home, staging, submission in reads:
+            with _named(home):
+                submission.wait()
             staging.land()
         writes = [hostsched.WriteJob(self.arrays[name], self._left[name]) for name in beside]
         if writes:
@@ -183,6 +183,16 @@ class SplitRun:
                 first, last = share.begin // stage.share, -(-share.end // stage.share)
                 jobs.append(launch.part(arrays, first, last - first))
         hostsched.JobGraph(jobs).submit(shares[0].context.queue)
+
+
+@contextmanager
+def _named(home: Context) -> Iterator[None]:
+    """Puts the device's name in front of what it raises."""
+    try:
+        yield
+    except hostsched.HostSchedError as error:
+        kind = type(translation(error))
+        raise kind(f"{home.device!r} failed in a call on several devices: {error}") from error
 
 
 def _give_back(context: Context, buffers: Sequence[hostsched.Buffer]) -> None:

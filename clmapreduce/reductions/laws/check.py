@@ -59,7 +59,7 @@ def check_laws(name: str, bound: Bound, parts: Mapping[str, Leaf], dtype: DType)
 
 
 class NotAssociative(FormulaError):
-    """What is told of an operator that breaks the first law."""
+    """The error for an operator that breaks the first law."""
 
 
 def check_grouping(name: str, bound: Bound, parts: Mapping[str, Leaf], dtype: DType) -> None:

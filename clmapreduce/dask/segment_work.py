@@ -28,7 +28,7 @@ class SegmentWork:
 
     def __init__(self, count: int, op: Any, mode: str, how: Mapping[str, Any]) -> None:
         self.count, self.op, self.mode, self.how = count, op, mode, dict(how)
-        self._partial: dict[bool, Unfinished] = {}
+        self._partial: dict[tuple[Any, ...], Unfinished] = {}
 
     def __reduce__(self) -> Any:
         return SegmentWork, (self.count, self.op, self.mode, self.how)
@@ -62,8 +62,8 @@ class SegmentWork:
     def accumulators(self, values: Sequence[Any], ends: Any, first: int) -> Any:
         """What segments leave, (segments, *trailing) records. first: how many elements come before the chunk."""
         op = self.layout(values).op
-        fp64 = home().facts.fp64
-        partial = self._partial.setdefault(fp64, Unfinished("parts", op.whole))
+        key = home().facts.fp64, *(x.dtype for x in values)  # calls on values of other dtypes share this object
+        partial = self._partial.setdefault(key, Unfinished("parts", op.whole))
         part = tuple(x[ends[0] : ends[-1]] for x in values)
         records = segmented_reduce(
             part, ends - ends[0], partial, map=self.how.get("map"), mode=self.mode, context=home()

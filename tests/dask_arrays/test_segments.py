@@ -151,6 +151,23 @@ def test_products_of_sparse_blocks_and_matrices(here: cm.Context, mode: str, rng
     assert (abs(cm.spmv(blocks, chunked, mode=mode).compute() - expected) <= bound).all()
 
 
+@pytest.mark.parametrize("dtypes", [(np.int32, np.float32), (np.float32, np.int32), (np.float32, np.float64)])
+def test_calls_on_other_dtypes(dtypes: tuple[type, type], here: cm.Context, mode: str, rng: np.random.Generator) -> None:
+    """Calls that differ in their values' dtype only, one after the other in one process."""
+    keys, offsets = np.repeat(np.arange(5), 100), np.arange(0, LENGTH + 1, 100)
+    for dtype in dtypes:
+        values = (100 * rng.standard_normal(LENGTH)).astype(dtype)
+        chunked = da.from_array(values, chunks=70)
+        expected = cm.segmented_reduce(values, offsets, "sum", mode=mode, context=here)
+        for lazy in (
+            cm.segmented_reduce(chunked, offsets, "sum", mode=mode),
+            cm.reduce_by_key(da.from_array(keys, chunks=70), chunked, "sum", mode=mode)[1],
+        ):
+            result = lazy.compute()
+            assert result.dtype == expected.dtype
+            np.testing.assert_allclose(result, expected, rtol=0, atol=LENGTH * UNIT * np.abs(values).sum())
+
+
 def test_nothing(here: cm.Context, mode: str) -> None:
     none = da.zeros(0, dtype=np.float32)
     assert cm.segmented_reduce(none, [0], mode=mode).compute().shape == (0,)

@@ -1,5 +1,9 @@
-## What Intel's compiler fails on.
+## What Intel's compiler fails on, and functions that its library is slower at (2026.22 on an AMD Zen 5, 512 bits).
 <%namespace name="portable" file="portable.cl.mako"/>
+<%namespace name="powers" file="/elementary/powers.cl.mako"/>
+<%namespace name="exponentials" file="/elementary/exponentials.cl.mako"/>
+<%namespace name="arctangents" file="/elementary/arctangents.cl.mako"/>
+<%namespace name="turns" file="/elementary/turns.cl.mako"/>
 ## It makes one call of a sine and a cosine of the same number, and crashes where that number is a sine itself, beside its cosine (2026.22): as one call they are let be.
 <%def name="cos(T)">
 % if T.startswith(("float", "double")):
@@ -12,3 +16,12 @@ INLINE ${T} cmr_cos_${T}(${T} x) {
 ${portable.cos(T)}
 % endif
 </%def>
+<%def name="pow(T)">${powers.pow(T, 64)}</%def>
+<%def name="expm1(T)">${exponentials.expm1(T, 64)}</%def>
+<%def name="sinh(T)">${exponentials.sinh(T, 64)}</%def>
+<%def name="tanh(T)">${exponentials.tanh(T, 64)}</%def>
+## These in float alone.
+<%def name="cosh(T)">${exponentials.cosh(T, 64) if T.startswith("float") else portable.cosh(T)}</%def>
+<%def name="atan(T)">${arctangents.atan(T, 64) if T.startswith("float") else portable.atan(T)}</%def>
+<%def name="atan2(T)">${arctangents.atan2(T, 64) if T.startswith("float") else portable.atan2(T)}</%def>
+<%def name="tan(T)">${turns.turn(T, "tan", 64) if T.startswith("float") else portable.tan(T)}</%def>

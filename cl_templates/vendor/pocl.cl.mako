@@ -1,25 +1,33 @@
 ## What PoCL's library gets wrong, or calls a function for, spelled so that it does not.
 <%namespace name="portable" file="portable.cl.mako"/>
-## sin, cos, tan of a float vector in which one lane is beyond 2^23 are off by up to 0.015 in the lanes that are small (PoCL 3.0 on an AMD
-## Zen 4; tests/formula/test_functions.py fails without this): such a vector goes lane by lane. And 512 bits go in halves.
-<%def name="_trigonometric(T, name)">
-<%
-S, lanes = portable.module.split(T)
-half = S + (str(lanes // 2) if lanes > 2 else "")
-%>
-INLINE ${T} cmr_${name}_${T}(${T} x) {
-% if lanes * (8 if S == "double" else 4) > 32:
-    return (${T})(cmr_${name}_${half}(x.lo), cmr_${name}_${half}(x.hi));
-% elif S == "float" and lanes > 1:
-    return any(fabs(x) > (${T})(0x1p22f)) ? (${T})(${", ".join(f"{name}(x.s{lane})" for lane in "0123456789abcdef"[:lanes])}) : ${name}(x);
+<%namespace name="powers" file="/elementary/powers.cl.mako"/>
+<%namespace name="logarithms" file="/elementary/logarithms.cl.mako"/>
+<%namespace name="exponentials" file="/elementary/exponentials.cl.mako"/>
+<%namespace name="arctangents" file="/elementary/arctangents.cl.mako"/>
+<%namespace name="turns" file="/elementary/turns.cl.mako"/>
+## Its library calls a function for each lane, and computes the sine, cosine and tangent of a float vector in which one lane is beyond 2^23 wrongly in
+## the others, by up to 0.015 (PoCL 3.0 on an AMD Zen 4; tests/formula/test_functions.py fails there). Of double vectors 512 bits go in halves.
+<%def name="_turn(T, name)">
+% if T.startswith("float"):
+${turns.turn(T, name, 32)}
 % else:
-    return ${name}(x);
+${portable._library(T, name, name, ["x"])}
 % endif
-}
 </%def>
-<%def name="sin(T)">${_trigonometric(T, "sin")}</%def>
-<%def name="cos(T)">${_trigonometric(T, "cos")}</%def>
-<%def name="tan(T)">${_trigonometric(T, "tan")}</%def>
+<%def name="sin(T)">${_turn(T, "sin")}</%def>
+<%def name="cos(T)">${_turn(T, "cos")}</%def>
+<%def name="tan(T)">${_turn(T, "tan")}</%def>
+<%def name="pow(T)">${powers.pow(T, 32)}</%def>
+<%def name="ln(T)">${logarithms.ln(T, 32)}</%def>
+<%def name="log1p(T)">${logarithms.log1p(T, 32)}</%def>
+<%def name="log2(T)">${logarithms.log2(T, 32)}</%def>
+<%def name="log10(T)">${logarithms.log10(T, 32)}</%def>
+<%def name="expm1(T)">${exponentials.expm1(T, 32)}</%def>
+<%def name="sinh(T)">${exponentials.sinh(T, 32)}</%def>
+<%def name="cosh(T)">${exponentials.cosh(T, 32)}</%def>
+<%def name="tanh(T)">${exponentials.tanh(T, 32)}</%def>
+<%def name="atan(T)">${arctangents.atan(T, 32)}</%def>
+<%def name="atan2(T)">${arctangents.atan2(T, 32)}</%def>
 ## fabs is a call there, and crashes the compiler on 512 bits: the sign's bit is cleared instead.
 <%def name="abs(T)">
 <%
@@ -31,6 +39,23 @@ INLINE ${T} cmr_abs_${T}(${T} x) { return as_${T}(as_${U}(x) & (${bits})${mask})
 </%def>
 ## Not by two clamps: PoCL 3.0 miscompiles those in scans of logsumexp on Xeons with AVX-512, where items are computed side by side.
 <%def name="exp_scaled(T)">${portable._exp_scaled(T, True)}</%def>
+## A call there, and for vectors of 128 and 256 bits one instruction.
+<%def name="fma(T)">
+<%
+name = {"float4": "ps", "float8": "ps256", "double2": "pd", "double4": "pd256"}.get(T)
+%>
+% if name is None:
+${portable.fma(T)}
+% else:
+INLINE ${T} cmr_fma_${T}(${T} a, ${T} b, ${T} c) {
+#if defined(__FMA__) && __has_builtin(__builtin_ia32_vfmadd${name})
+    return __builtin_astype(__builtin_ia32_vfmadd${name}(a, b, c), ${T});
+#else
+    return fma(a, b, c);
+#endif
+}
+% endif
+</%def>
 ## The sign bits of 256 bits are one instruction.
 <%def name="flags(T)">
 INLINE uint cmr_flags_${T}(${T} m) {

@@ -86,6 +86,32 @@ INLINE ${T} cmr_power_${T}(${T} base, ${T} exponent) {
     return (${T})result;
 }
 </%def>
+## Library functions; 512 bits go in halves, which PoCL's compiler asks for.
+<%def name="_library(T, name, called, arguments)">
+<%
+S, lanes = split(T)
+half = S + (str(lanes // 2) if lanes > 2 else "")
+names = ", ".join(arguments)
+%>
+INLINE ${T} cmr_${name}_${T}(${", ".join(f"{T} {a}" for a in arguments)}) {
+% if lanes * (8 if S == "double" else 4) > 32:
+    return (${T})(${", ".join(f"cmr_{name}_{half}({', '.join(f'{a}.{part}' for a in arguments)})" for part in ("lo", "hi"))});
+% else:
+    return ${called}(${names});
+% endif
+}
+</%def>
+<%def name="pow(T)">${_library(T, "pow", "pow", ["x", "y"])}</%def>
+<%def name="ln(T)">${_library(T, "ln", "log", ["x"])}</%def>
+<%def name="log1p(T)">${_library(T, "log1p", "log1p", ["x"])}</%def>
+<%def name="log2(T)">${_library(T, "log2", "log2", ["x"])}</%def>
+<%def name="log10(T)">${_library(T, "log10", "log10", ["x"])}</%def>
+<%def name="expm1(T)">${_library(T, "expm1", "expm1", ["x"])}</%def>
+<%def name="sinh(T)">${_library(T, "sinh", "sinh", ["x"])}</%def>
+<%def name="cosh(T)">${_library(T, "cosh", "cosh", ["x"])}</%def>
+<%def name="tanh(T)">${_library(T, "tanh", "tanh", ["x"])}</%def>
+<%def name="atan(T)">${_library(T, "atan", "atan", ["x"])}</%def>
+<%def name="atan2(T)">${_library(T, "atan2", "atan2", ["y", "x"])}</%def>
 <%def name="shift_left(T)">
 INLINE ${T} cmr_shift_left_${T}(${T} a, ${T} b) { return (ulong)b < 8 * sizeof(${T}) ? (${T})((ulong)a << b) : 0; }
 </%def>
@@ -230,14 +256,18 @@ INLINE ${T} cmr_sqrt_fast_${T}(${T} x) { return sqrt(x); }
 INLINE ${T} cmr_sum_error_${T}(${T} a, ${T} b, ${T} s) { const ${T} v = s - a; return (a - (s - v)) + (b - v); }
 </%def>
 <%def name="product_error(T)">
+INLINE ${T} cmr_product_error_${T}(${T} a, ${T} b, ${T} p) { return cmr_fma_${T}(a, b, -p); }
+</%def>
+## a b + c, rounded once.
+<%def name="fma(T)">
 <%
 S, lanes = split(T)
 half = S + (str(lanes // 2) if lanes > 2 else "")
 %>
 % if lanes * (8 if S == "double" else 4) > 32:
-INLINE ${T} cmr_product_error_${T}(${T} a, ${T} b, ${T} p) { return (${T})(cmr_product_error_${half}(a.lo, b.lo, p.lo), cmr_product_error_${half}(a.hi, b.hi, p.hi)); }
+INLINE ${T} cmr_fma_${T}(${T} a, ${T} b, ${T} c) { return (${T})(cmr_fma_${half}(a.lo, b.lo, c.lo), cmr_fma_${half}(a.hi, b.hi, c.hi)); }
 % else:
-INLINE ${T} cmr_product_error_${T}(${T} a, ${T} b, ${T} p) { return fma(a, b, -p); }
+INLINE ${T} cmr_fma_${T}(${T} a, ${T} b, ${T} c) { return fma(a, b, c); }
 % endif
 </%def>
 ## |x|; what drivers have for half differs.

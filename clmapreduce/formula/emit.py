@@ -132,7 +132,7 @@ class Emitter:
         if self.lanes > 1:
             bits = self._mask_bits(node, args)
             args = [self._widen(a, bits) if a.bits else a for a in args]
-        if function.split and self.lanes > 1:
+        if self.lanes > 1 and (function.split or "_{S}(" in spelling):
             c = self._split(node, spelling, args)
         elif (library := _LIBRARY.fullmatch(spelling)) and self.lanes * computing.itemsize > HALF_VECTOR:
             quarters = "Q" if self.lanes * computing.itemsize > 2 * HALF_VECTOR else ""  # sums of floats in float64

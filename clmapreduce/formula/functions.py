@@ -5,8 +5,8 @@ computing type with its lanes, `{S}` the same with one lane, `{zero}` and `{one}
 a bool, negated; `{U}` and `{I}` cast a signed integer to its unsigned twin and back, because overflow only wraps there
 (of two ints multiplied and then widened, clang makes a product of two longs). A spelling used for a whole vector holds
 operators wherever they can say it: on PoCL, built-in functions such as fma, max, select and convert_* are calls, not
-instructions (measured: up to five times on a whole kernel). `split=True` marks a spelling that only exists for single
-values; the emitter writes it once per lane.
+instructions (measured: up to five times on a whole kernel). A spelling that names a helper of one scalar type
+(`cmr_mod_{S}`) exists for single values; the emitter writes it once per lane.
 """
 
 from __future__ import annotations
@@ -229,10 +229,10 @@ def _by(
 
 
 def _define(
-    name: str, arity: int, types: Types, spelling: Spelling | str, twin: Callable[..., Any], split: bool = False
+    name: str, arity: int, types: Types, spelling: Spelling | str, twin: Callable[..., Any]
 ) -> None:
     text = _always(spelling) if isinstance(spelling, str) else spelling
-    FUNCTIONS[name] = Function(name, arity, types, text, twin, split)
+    FUNCTIONS[name] = Function(name, arity, types, text, twin)
     BUILDERS[name] = partial(apply, name)
 
 
@@ -249,9 +249,12 @@ def _propagating(comparison: str) -> Spelling:
     return spelling
 
 
-def _library(name: str, arity: int = 1, c: str | None = None, complex_: str | None = None) -> None:
-    """A function of OpenCL's own, called `c` there."""
-    text = f"{c or name}({', '.join(f'{{{i}}}' for i in range(arity))})"
+def _library(
+    name: str, arity: int = 1, c: str | None = None, complex_: str | None = None, word: str | None = None
+) -> None:
+    """A function of OpenCL's own, called `c` there. word: what vendors spell instead."""
+    called = f"cmr_{word}_{{V}}" if word else c or name
+    text = f"{called}({', '.join(f'{{{i}}}' for i in range(arity))})"
     types = transcendental if complex_ else real_transcendental
     _define(name, arity, types, _by(real=text, complex_=complex_), getattr(np, name))
 
@@ -285,10 +288,10 @@ _define("multiply", 2, arithmetic,
 _define("divide", 2, quotient, _by(real="({0} / {1})", complex_="cmr_div_{V}({0}, {1})"), np.true_divide)
 _define("negative", 1, numeric,
         _by(real="(-{0})", signed="{I}(-{U}({0}))", complex_="(-{0})"), np.negative)  # fmt: skip
-_define("floor_divide", 2, real_numeric, "cmr_floor_divide_{S}({0}, {1})", np.floor_divide, split=True)
-_define("mod", 2, real_numeric, "cmr_mod_{S}({0}, {1})", np.mod, split=True)
+_define("floor_divide", 2, real_numeric, "cmr_floor_divide_{S}({0}, {1})", np.floor_divide)
+_define("mod", 2, real_numeric, "cmr_mod_{S}({0}, {1})", np.mod)
 _define("power", 2, without_bool,
-        _by(real="pow({0}, {1})", integer="cmr_power_{S}({0}, {1})"), _power, split=True)  # fmt: skip
+        _by(real="cmr_pow_{V}({0}, {1})", integer="cmr_power_{S}({0}, {1})"), _power)  # fmt: skip
 _define("abs", 1, complex_part,
         _by(real="cmr_abs_{V}({0})", integer="(({0} < {zero}) ? {I}(-{U}({0})) : {0})", unsigned="({0})",
             boolean="({0})", complex_="hypot({0}.x, {0}.y)"), np.abs)  # fmt: skip
@@ -308,8 +311,8 @@ _define("bitwise_and", 2, bits, "({0} & {1})", np.bitwise_and)
 _define("bitwise_or", 2, bits, "({0} | {1})", np.bitwise_or)
 _define("bitwise_xor", 2, bits, "({0} ^ {1})", np.bitwise_xor)
 _define("invert", 1, bits, _by(real="(~{0})", boolean="{not0}"), np.invert)
-_define("left_shift", 2, shifts, "cmr_shift_left_{S}({0}, {1})", np.left_shift, split=True)
-_define("right_shift", 2, shifts, "cmr_shift_right_{S}({0}, {1})", np.right_shift, split=True)
+_define("left_shift", 2, shifts, "cmr_shift_left_{S}({0}, {1})", np.left_shift)
+_define("right_shift", 2, shifts, "cmr_shift_right_{S}({0}, {1})", np.right_shift)
 _define("logical_and", 2, truth, "({0} & {1})", np.logical_and)
 _define("logical_or", 2, truth, "({0} | {1})", np.logical_or)
 _define("logical_not", 1, truth, "{not0}", np.logical_not)
@@ -331,14 +334,17 @@ _define("imag", 1, complex_part, _by(real="({zero})", boolean="({0} & {not0})", 
 _define("conj", 1, without_bool, _by(real="({0})", complex_="(({V})({0}.x, -{0}.y))"), np.conj)
 _library("sqrt", complex_="cmr_sqrt_{V}({0})")
 _library("exp", complex_="cmr_exp_{V}({0})")
-_library("log", complex_="cmr_log_{V}({0})")
-for _name in ("exp2", "expm1", "log2", "log10", "log1p", "sinh", "cosh", "tanh", "cbrt", "rint"):
+_library("log", complex_="cmr_log_{V}({0})", word="ln")
+for _name in ("exp2", "cbrt", "rint"):
     _library(_name)
+for _name in ("expm1", "log2", "log10", "log1p", "sinh", "cosh", "tanh"):
+    _library(_name, word=_name)
 for _name in ("sin", "cos", "tan"):
     _define(_name, 1, real_transcendental, f"cmr_{_name}_{{V}}({{0}})", getattr(np, _name))
-for _name in ("arcsin", "arccos", "arctan", "arcsinh", "arccosh", "arctanh"):
+for _name in ("arcsin", "arccos", "arcsinh", "arccosh", "arctanh"):
     _library(_name, c=_name.replace("arc", "a"))
-_library("arctan2", 2, c="atan2")
+_library("arctan", word="atan")
+_library("arctan2", 2, word="atan2")
 _library("hypot", 2)
 _define("erf", 1, real_transcendental, "erf({0})", _erf)
 

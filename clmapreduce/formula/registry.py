@@ -20,6 +20,7 @@ class Function:
 
     `types(*dtypes)` gives the dtypes its arguments are converted to and the dtype of the result; it raises DTypeError.
     `spelling(dtype)` gives the C text for arguments of that dtype. `numpy` computes the same on arrays.
+    `split`: the text takes single values, and is written once per lane, as one that names a helper of type {S} is.
     """
 
     name: str

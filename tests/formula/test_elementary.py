@@ -1,0 +1,82 @@
+"""Functions of reals on every device: within the stated units of the last place, over their whole range and at its ends.
+
+The bounds are OpenCL 1.2's (its section 7.4), but for powers, logarithms and hyperbolic functions, which are ours where
+they are tighter. Exact results are NumPy's in longdouble, 64 bits of mantissa.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import clmapreduce as cm
+
+BOUNDS = {
+    "power": 16, "log": 3, "log1p": 2, "log2": 3, "log10": 3, "exp": 3, "exp2": 3, "expm1": 3, "sinh": 4, "cosh": 4,
+    "tanh": 5, "arctan": 5, "arctan2": 6, "sin": 4, "cos": 4, "tan": 5,
+}  # fmt: skip
+"""Units of the last place of the exact result."""
+TIGHTER = {"power": 1}
+"""Bounds of what the CPU vocabularies compute themselves."""
+PAIRS = ("power", "arctan2")
+COUNT = 1 << 14
+
+
+def ends(dtype: Any) -> Any:
+    """Zeros, ones, infinities, NaN, numbers below the normal ones, the largest, and where results over- and underflow."""
+    info = np.finfo(dtype)
+    big = 1 / info.eps
+    positive = [
+        0.0, 0.5, 1.0, 1.5, 2.0, 3.0, 1e10, float(info.tiny), float(info.tiny) / 2, float(info.smallest_subnormal), float(info.max),
+        np.inf, big / 2 - 0.5, big / 2 + 0.5, big - 1, big + 2, 88.7, 89.2, 103.5, 709.7, 710.3, 745.2, 4194304.0, 8e6, 1 + 1e-6, 1 - 1e-6, np.pi / 2,
+    ]  # fmt: skip
+    return np.array([*positive, *(-x for x in positive), np.nan], dtype)
+
+
+def arguments(name: str, dtype: Any, rng: np.random.Generator) -> list[tuple[Any, ...]]:
+    """Every pair of ends; random numbers of every size, and close to 1."""
+    info = np.finfo(dtype)
+    special = ends(dtype)
+    sets = [tuple(v.ravel() for v in np.meshgrid(special, special)) if name in PAIRS else (special,)]
+    for width in (1e-4, 0.3, 1.0, 30.0, 1e3, 3e6):
+        x = rng.uniform(-width, width, COUNT)
+        sets += [(x, rng.permutation(x)), (1 + x, 1e3 * rng.permutation(x))]
+    x = np.exp2(rng.uniform(info.minexp, info.maxexp - 1, COUNT)) * rng.choice([-1, 1], COUNT)
+    sets += [(x, rng.permutation(x)), (np.abs(x), rng.uniform(-2, 2, COUNT))]
+    with np.errstate(over="ignore"):
+        return [tuple(v.astype(dtype) for v in each[: 2 if name in PAIRS else 1]) for each in sets]
+
+
+def errors(result: Any, exact: Any, dtype: Any) -> Any:
+    """Units of the last place, 0 where both are NaN or the same infinity; infinite for a NaN or sign that is wrong. Below
+    the normal numbers, which a device may take for 0, the unit is that of the least normal one.
+    """
+    with np.errstate(all="ignore"):
+        rounded = exact.astype(dtype)
+        unit = np.spacing(np.maximum(np.abs(rounded), np.finfo(dtype).tiny)).astype(np.longdouble)
+        error = np.abs(result.astype(np.longdouble) - exact) / unit
+    error = np.where(np.isfinite(rounded) & np.isfinite(result), error, np.inf)
+    error = np.where((result == rounded) & (np.signbit(result) == np.signbit(rounded)), np.minimum(error, 0.5), error)
+    error = np.where(np.isinf(result) & (np.abs(rounded) == np.finfo(dtype).max), 1, error)
+    return np.where(np.isnan(result) & np.isnan(rounded), 0, error)
+
+
+@pytest.mark.drawn
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("name", BOUNDS)
+def test_errors_stay_within_their_bounds(
+    name: str, dtype: Any, context: cm.Context, mode: str, rng: np.random.Generator
+) -> None:
+    function = getattr(np, name)
+    mapped = cm.Map((lambda a, b: a**b) if name == "power" else getattr(cm.math, name))
+    own = context.facts.vocabulary in ("intel", "pocl")
+    bound = (TIGHTER if own else BOUNDS).get(name, BOUNDS[name])
+    for args in arguments(name, dtype, rng):
+        result = np.asarray(mapped(*args, context=context, mode=mode))
+        with np.errstate(all="ignore"):
+            exact = function(*(a.astype(np.longdouble) for a in args))
+        error = errors(result, exact, dtype)
+        worst = int(np.argmax(error))
+        assert error[worst] <= bound, (error[worst], *(a[worst] for a in args), result[worst], exact[worst])

@@ -111,8 +111,8 @@ def rows(context: cm.Context, rng: np.random.Generator) -> Iterator[Shape]:
 
     @cm.fuse
     def ours(x: Any) -> Any:
-        e = cm.math.exp(x - cm.Reduce("maximum", x))
-        return e / cm.Reduce("sum", e)
+        e = cm.math.exp(x - cm.Reduce("maximum")(x))
+        return e / cm.Reduce("sum")(e)
 
     for shape in ROWS:
         x = numbers("float32", shape, rng)

@@ -41,7 +41,7 @@ point_five, big = words.module.number(T, "0.5"), words.module.number(T, f"0x1p{d
         power = (y == zero) | (x == one) ? one : power;
     }
 </%def>
-## x^y, of IEEE 754, within 1 ulp: 2 to the power of y log2(x), the logarithm in two words. widest: bytes of a register.
+## x^y, of IEEE 754, 1.03 ulp at the worst that was seen: 2 to the power of y log2(x), the logarithm in two words. widest: bytes of a register.
 <%def name="pow(T, widest)">
 <%
 S = words.module.split(T)[0]

@@ -137,6 +137,11 @@ class Call:
         """Whether results without a target stay on the device."""
         return self._arguments.on_device
 
+    @property
+    def writes_in_part(self) -> bool:
+        """Whether some of an output stays as it is in its target."""
+        return any(self._partly)
+
     def stays(self, target: Any) -> bool:
         """Whether kernels write a result where it stays, on the device."""
         return self.on_device if target is None else isinstance(target, DeviceArray) and not self._unsafe_alias(target)

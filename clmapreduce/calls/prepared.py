@@ -58,6 +58,11 @@ class Prepared:
         """Whether kernels write all results where they stay, on the device, and nothing else is written."""
         return all(self.call.stays(target) for target in self.targets)
 
+    @property
+    def is_plain(self) -> bool:
+        """Whether kernels write whole results, all of them at once, and the host does nothing behind them."""
+        return self.then is None and self.executable.plan.window is None and not self.call.writes_in_part
+
     def run(self) -> list[Any]:
         """One result per output, `then` applied to them."""
         results = self.call.run(self.executable, self.outputs, self.targets, self.wait_for)

@@ -49,6 +49,12 @@ class Cache(Generic[V]):
                 self._entries.move_to_end(key)
             return entry
 
+    def find(self, key: Hashable) -> tuple[bool, V | None]:
+        """Whether there is an entry under a key, and the entry, which may be None; it counts as used."""
+        with self._lock:
+            known = key in self._entries
+            return known, self.get(key) if known else None
+
     def put(self, key: Hashable, entry: V) -> None:
         """Adds an entry, and drops those not used for longest where there are too many; never the new one."""
         with self._lock:
@@ -99,10 +105,12 @@ class PlanCache(Cache[Executable]):
 
 class Caches:
     """The caches of one owner: a context, or in a context ranges or a user's plan. plans: built plans by `PlanRequest`.
-    calls: ready calls by `CallRequest`. operations: those of arrays' operators.
+    calls: ready calls by `CallRequest`. operations: those of arrays' operators. repeated: those of primitives, None for
+    one that was seen once.
     """
 
     def __init__(self) -> None:
         self.plans = PlanCache()
         self.calls: Cache[Any] = Cache(CALLS)
         self.operations: Cache[Any] = Cache(OPERATIONS)
+        self.repeated: Cache[Any] = Cache(CALLS)

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import inspect
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from typing import Any, ClassVar, NoReturn
 
+from clmapreduce.calls import repeated
 from clmapreduce.calls.chunked import examples
 from clmapreduce.calls.explain import explained
 from clmapreduce.calls.options import Options
@@ -34,8 +35,12 @@ class Primitive(ABC):
         """Everything up to the launch; the results themselves where nothing needs launching."""
 
     def _run(self, values: Sequence[Any], options: Options, **more: Any) -> list[Any]:
-        prepared = self._prepare(values, options, **more)
-        return prepared.run() if isinstance(prepared, Prepared) else prepared
+        return repeated.run(self._same, values, options, more, lambda: self._prepare(values, options, **more))
+
+    @property
+    def _same(self) -> Hashable:
+        """What stands for all primitives that compute the same."""
+        return self
 
     def explain(self, *values: Any, **keywords: Any) -> str:
         """How a call with these arguments would run: mode, scope, why, and each launch. Nothing is launched. Of Dask

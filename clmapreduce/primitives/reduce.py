@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -53,6 +53,10 @@ class Reduce(Primitive):
     @property
     def op(self) -> ReductionOp:
         return self._operand.op
+
+    @property
+    def _same(self) -> Hashable:
+        return Reduce, self._operand
 
     def __repr__(self) -> str:
         return f"Reduce({self.op.name!r})"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 from typing import Any
 
 from clmapreduce.calls.arguments import gather
@@ -39,6 +39,10 @@ class Scan(Primitive):
     def __init__(self, op: str | ReductionOp, exclusive: bool = False) -> None:
         self._operand = operand(op)
         self.exclusive = switch(exclusive, "exclusive")
+
+    @property
+    def _same(self) -> Hashable:
+        return Scan, self._operand, self.exclusive
 
     def __repr__(self) -> str:
         return f"Scan({self._operand.op.name!r}{', exclusive=True' if self.exclusive else ''})"

@@ -15,7 +15,8 @@ from clmapreduce.plan import Facts
 @dataclass(frozen=True)
 class LaunchBox:
     """block: work-items per group. bytes: of one vector of the widest number. unroll: vectors per item, stream and
-    step. streams: stretches a group reads side by side. groups: per compute unit at most.
+    step. streams: stretches a group reads side by side. groups: per compute unit at most. alone: one group computes
+    lines up to this long, which takes less than a second launch.
     """
 
     block: int
@@ -23,13 +24,14 @@ class LaunchBox:
     unroll: int
     streams: int = 1
     groups: int = 64
+    alone: int = 0
 
     def lanes(self, itemsize: int, vectorisable: bool) -> int:
         """How many numbers of this size one vector holds."""
         return min(16, max(1, self.bytes // itemsize)) if vectorisable else 1
 
 
-_CPU = LaunchBox(block=1, bytes=64, unroll=4)
+_CPU = LaunchBox(block=1, bytes=64, unroll=4, alone=16384)
 _GPU = LaunchBox(block=256, bytes=16, unroll=4, groups=8)
 
 _SEQUENTIAL = {

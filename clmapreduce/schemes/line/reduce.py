@@ -115,7 +115,7 @@ def reduce_stage(
     cap = facts.compute_units * box.groups
     if bound.chain is not None:
         cap = max(cap, -(-line.span // (bound.chain * width * lanes * box.streams)))
-    if (partials is None and line.length <= tile * GROUP_TILES) or not box.groups:
+    if (partials is None and line.length <= max(box.alone, tile * GROUP_TILES)) or not box.groups:
         cap = 1
     groups, share = line.shares(cap, tile)
     partial = groups > 1 or partials is not None

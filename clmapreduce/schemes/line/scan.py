@@ -83,7 +83,8 @@ def plan_scan(
     lanes = box.lanes(widest, plain and not narrow_op.locates)
     rows = box.unroll
     tile = box.block * lanes * rows
-    groups, share = line.shares(max(1, facts.compute_units * box.groups), tile)
+    alone = line.window is None and line.length <= box.alone
+    groups, share = line.shares(1 if alone else max(1, facts.compute_units * box.groups), tile)
     passes_on = line.window is not None and not line.window.shared
     streaming = layout.streaming and lanes * min(dtype.itemsize for dtype in layout.outputs) >= 16
     spec = ScanText(

@@ -105,6 +105,7 @@ def test_every_example_has_the_form_of_the_gallery(path: Path) -> None:
     empty, title, line, after, *paragraph = (ast.get_docstring(ast.parse(text), clean=False) or "").split("\n")
     assert not empty and not after and title and line == "=" * len(title)
     assert len(" ".join(paragraph)) > 150 and "picture" in " ".join(paragraph).lower()
+    assert not re.search(r"[|*`]|_\b", re.sub(r"``.*?``", "", " ".join(paragraph)))  # marks of reStructuredText
     assert lines_of_code(text) <= MOST_LINES
     assert "plt.close" not in text and "plt.show" not in text
     assert re.search(r'^if __name__ == "__main__":\n    main\(\*sys\.argv\[1:3?\]\)', text, flags=re.M)

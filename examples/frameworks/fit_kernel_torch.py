@@ -2,8 +2,8 @@
 A kernel's width, learnt with PyTorch
 =====================================
 
-Kernel ridge regression predicts f(x) = k(x)ᵀ (K + α I)⁻¹ y with k(x, y) = exp(−p |x − y|²). The width p is learnt:
-the error on new places is differentiated through the prediction and through the solver, and Adam follows the
+Kernel ridge regression predicts ``f(x) = k(x)ᵀ (K + α I)⁻¹ y`` with ``k(x, y) = exp(−p |x − y|²)``. The width p is
+learnt: the error on new places is differentiated through the prediction and through the solver, and Adam follows the
 gradient. The picture shows the prediction before and after, and the error from step to step.
 """
 

@@ -2,7 +2,7 @@
 A surface through scattered samples
 ===================================
 
-Interpolation with radial basis functions: f(x) = Σ w exp(−|x − y| / r) shall take the values at 4,000 scattered
+Interpolation with radial basis functions: ``f(x) = Σ w exp(−|x − y| / r)`` shall take the values at 4,000 scattered
 samples y. The weights w solve a system of all pairs, by conjugate gradients on the formula; its matrix is never
 stored. The picture shows the samples, the surface on a grid, and the error: it is largest at the border, where
 samples lie on one side only.

@@ -2,11 +2,11 @@
 Finite elements on a grid of triangles
 ======================================
 
-−Δu = f on the unit square, u = 0 at its border. Every triangle gives a 3 × 3 matrix; entries of all triangles that
-belong to one place of the large matrix are a run of equal keys, once they are sorted, and ``cm.reduce_by_key`` adds
-them up. Conjugate gradients solve the system, each step one sparse product and one fused function. f is chosen so
-that u is known: u = sin πx · sin πy. The picture shows the solution on a grid that is finer towards one corner, and
-its error, largest where u bends and triangles are large.
+``−Δu = f`` on the unit square, u = 0 at its border. Every triangle gives a 3 × 3 matrix; entries of all triangles
+that belong to one place of the large matrix are a run of equal keys, once they are sorted, and ``cm.reduce_by_key``
+adds them up. Conjugate gradients solve the system, each step one sparse product and one fused function. f is chosen
+so that u is known: ``u = sin πx · sin πy``. The picture shows the solution on a grid that is finer towards one
+corner, and its error, largest where u bends and triangles are large.
 """
 
 import sys

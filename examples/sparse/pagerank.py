@@ -2,11 +2,11 @@
 Ranks of a web's pages
 ======================
 
-A page's rank is what the pages that link to it pass on: r = d A r + what is lost, spread evenly, with the damping d =
-0.85 (Brin and Page 1998). The web of 20,000 pages is generated: a new page copies links of older ones, so that few
-pages get most. The matrix holds no numbers, only who passes on to whom; a step is one sparse product and one fused
-function. The picture shows that ranks grow faster than the number of links: pages that are linked much are linked by
-such pages, and the oldest, darkest ones have most of both.
+A page's rank is what the pages that link to it pass on: ``r = d A r + what is lost``, spread evenly, with the damping
+d = 0.85 (Brin and Page 1998). The web of 20,000 pages is generated: a new page copies links of older ones, so that
+few pages get most. The matrix holds no numbers, only who passes on to whom; a step is one sparse product and one
+fused function. The picture shows that ranks grow faster than the number of links: pages that are linked much are
+linked by such pages, and the oldest, darkest ones have most of both.
 """
 
 import sys

@@ -2,10 +2,10 @@
 The way out of a maze, by products of a sparse matrix
 =====================================================
 
-A product of a matrix with a vector over (min, +) instead of (+, ·) gives d'[i] = min over j of (a[i, j] + d[j]): the
-distances after one step more (Bellman 1958, Ford 1956). Repeated until nothing changes, it finds the distance from
-one cell of a maze to all others. The picture shows distances as colours and the shortest way, which goes down along
-them.
+A product of a matrix with a vector over (min, +) instead of (+, ·) gives ``d'[i] = min over j of (a[i, j] + d[j])``:
+the distances after one step more (Bellman 1958, Ford 1956). Repeated until nothing changes, it finds the distance
+from one cell of a maze to all others. The picture shows distances as colours and the shortest way, which goes down
+along them.
 """
 
 import sys

@@ -2,10 +2,10 @@
 Which digit comes first?
 ========================
 
-Factorials and Fibonacci numbers begin with 1 three times as often as with 5: a leading digit d has the share log₁₀(1
-+ 1/d) where the logarithms of numbers, less their whole parts, are spread evenly (Benford's law). ``cm.series`` gives
-the numbers exactly, ``cm.unique`` counts their digits, ``cm.sort`` gives the distribution of the logarithms. In the
-picture, evenly spread means on the diagonal. Squares are not: they have their own law.
+Factorials and Fibonacci numbers begin with 1 three times as often as with 5: a leading digit d has the share
+``log₁₀(1 + 1/d)`` where the logarithms of numbers, less their whole parts, are spread evenly (Benford's law).
+``cm.series`` gives the numbers exactly, ``cm.unique`` counts their digits, ``cm.sort`` gives the distribution of the
+logarithms. In the picture, evenly spread means on the diagonal. Squares are not: they have their own law.
 """
 
 import sys

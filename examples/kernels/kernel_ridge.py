@@ -50,7 +50,8 @@ def main(device: str | cm.Device | None = None, picture: str | None = None) -> N
     if find_spec("matplotlib"):
         import matplotlib.pyplot as plt
 
-        figure, panels = plt.subplots(1, 4, figsize=(15, 3.6), layout="constrained")
+        figure, panels = plt.subplots(2, 2, figsize=(9.5, 6), layout="constrained")
+        panels = panels.reshape(-1)
         for axes, alpha, word in zip(panels, (ALPHAS[0], best, ALPHAS[-1]), ("loose", "right", "stiff"), strict=False):
             axes.scatter(x, y, s=5, color="lightgrey")
             axes.plot(grid, truth(grid), "--", color="black", label="function")

@@ -32,7 +32,7 @@ def written(path: Path) -> np.memmap:
 def commands(trace: Path, after: float = 0.0) -> list[dict]:
     """Every command that began later than a time, in µs."""
     events = json.loads(trace.read_text())["traceEvents"]
-    return [event for event in events if event["ph"] == "X" and event["ts"] > after]
+    return [event for event in events if event["ph"] == "X" and event["ts"] > after and event["name"] != "marker"]
 
 
 def main(device: str | cm.Device | None = None, picture: str | None = None) -> None:
@@ -58,12 +58,13 @@ def main(device: str | cm.Device | None = None, picture: str | None = None) -> N
         import matplotlib.pyplot as plt
 
         figure, axes = plt.subplots(figsize=(10, 3), layout="constrained")
-        begin = min(event["ts"] for event in events)
+        begin, rows = min(event["ts"] for event in events), sorted({event["tid"] for event in events})
         for event in events:
             color = "tab:orange" if event["name"].startswith("cmr_") else "tab:blue"
-            axes.barh(event["tid"], event["dur"] / 1e3, 0.7, (event["ts"] - begin) / 1e3, color=color)
+            axes.barh(rows.index(event["tid"]), event["dur"] / 1e3, 0.7, (event["ts"] - begin) / 1e3, color=color)
         names = [f"{what} {queue}" for queue in (1, 2) for what in ("launches", "to queue", "from queue")]
-        axes.set(yticks=range(7), yticklabels=["merge", *names], ylim=(6.5, -0.5), xlabel="ms")
+        axes.set(yticks=range(len(rows)), yticklabels=[["merge", *names][row] for row in rows], xlabel="ms")
+        axes.invert_yaxis()
         axes.set(title="Copies (blue) run beside launches (orange), on both queues")
         figure.savefig(picture, dpi=110) if picture else None
 

@@ -19,12 +19,8 @@ import numpy as np
 import clmapreduce as cm
 
 LENGTH, LIMIT = 12_000_000, "16M"
-ROWS = {"launches": "tab:orange", "to the device": "tab:blue", "from the device": "black"}
-
-
-def row(event: dict) -> int:
-    """The row of the picture for a command of the trace."""
-    return 0 if event["name"].startswith("cmr_") else ("write", "read").index(event["name"]) + 1
+QUEUES = {"launches": "tab:orange", "to the device": "tab:blue", "from the device": "black"}
+"""The queues of a context, in the trace's order, and their colours in the picture."""
 
 
 def main(device: str | cm.Device | None = None, picture: str | None = None) -> None:
@@ -48,7 +44,7 @@ def main(device: str | cm.Device | None = None, picture: str | None = None) -> N
     events = [event for event in events if event["ph"] == "X" and event["ts"] > last and event["name"] != "marker"]
     print(f"{context.device}: {LENGTH * 4 / 1e6:.0f} MB each way, {held / 1e6:.1f} MB held, off by {worst:.1e}")
     assert worst < 1e-6 * np.abs(exact).max() + 1e-3 and held <= 16 << 20
-    assert sum(event["name"] == "write" for event in events) > 5 < sum(event["name"] == "read" for event in events)
+    assert all(sum(event["tid"] == queue for event in events) > 5 for queue in range(len(QUEUES)))
 
     if find_spec("matplotlib"):
         import matplotlib.pyplot as plt
@@ -58,9 +54,9 @@ def main(device: str | cm.Device | None = None, picture: str | None = None) -> N
         top.set(xlabel="steps, in millions", ylabel="place", title="The walk that the file holds in the end")
         begin = min(event["ts"] for event in events)
         for event in events:
-            at, lasts, color = (event["ts"] - begin) / 1e3, event["dur"] / 1e3, list(ROWS.values())[row(event)]
-            below.barh(row(event), lasts, 0.7, at, color=color, edgecolor="white", linewidth=0.3)
-        below.set(yticks=range(3), yticklabels=list(ROWS), ylim=(2.5, -0.5), xlabel="ms")
+            at, lasts, color = (event["ts"] - begin) / 1e3, event["dur"] / 1e3, list(QUEUES.values())[event["tid"]]
+            below.barh(event["tid"], lasts, 0.7, at, color=color, edgecolor="white", linewidth=0.3)
+        below.set(yticks=range(3), yticklabels=list(QUEUES), ylim=(2.5, -0.5), xlabel="ms")
         below.set(title="Tiles come, are summed and go back, two at a time")
         figure.savefig(picture, dpi=110) if picture else None
 

@@ -77,7 +77,7 @@ def main(device: str | cm.Device | None = None, picture: str | None = None) -> N
         figure, axes = plt.subplots(figsize=(9, 3.5), layout="constrained")
         image = axes.imshow(table, aspect="auto", interpolation="nearest", vmax=np.nanquantile(table, 0.98))
         figure.colorbar(image, label="mean minutes", extend="max")
-        axes.set(title=f"{plan.runs:,} groups of {JOURNEYS:,} journeys", xlabel="day of the year", ylabel="line")
+        axes.set(title="Every line is slower in winter", xlabel="day of the year", ylabel="line")
         figure.savefig(picture, dpi=110) if picture else None
 
 

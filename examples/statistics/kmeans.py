@@ -66,7 +66,8 @@ def main(device: str | cm.Device | None = None, picture: str | None = None) -> N
         left.set(title=f"Ways of {CLUSTERS} centres among {POINTS:,} points", aspect="equal", xlabel="x", ylabel="y")
         right.semilogy(np.arange(1, len(costs) + 1), costs, ".-", color="black")
         right.set(title="The cost falls, first fast", xlabel="iteration", ylabel="sum of squared distances")
-        figure.savefig(picture, dpi=110) if picture else None
+        if picture:
+            figure.savefig(picture, dpi=110)
 
 
 if __name__ == "__main__":

@@ -6,6 +6,8 @@ import atexit
 import itertools
 import os
 import threading
+import time
+from collections import deque
 from collections.abc import MutableMapping, Sequence
 from types import TracebackType
 from typing import Any
@@ -23,6 +25,8 @@ from clmapreduce.plan import Facts, KernelSpec
 from clmapreduce.planning.request import PlanRequest
 from hostsched import Device as Device
 
+PLANNINGS = 1024
+"""Plans whose time a context remembers."""
 RATES = 256
 """Calls whose rates on several devices a context remembers."""
 
@@ -105,6 +109,8 @@ class Context:
         self._plan_copies: WeakKeyDictionary[Executable, Executable] = WeakKeyDictionary()
         self._owned: WeakKeyDictionary[Any, Caches] = WeakKeyDictionary()
         self._lock = threading.RLock()
+        self.plannings: deque[tuple[float, float]] = deque(maxlen=PLANNINGS)
+        """When the last plans were made, by `time.perf_counter`, and the seconds that each took, builds included."""
         self._trace_at_exit()
         LOG.info("a context on %s (%s)", self.device.name, self.device.platform)
 
@@ -167,7 +173,9 @@ class Context:
             plans = self.caches(owner).plans
             entry = plans.get(key)
             if entry is None:
+                begin = time.perf_counter()
                 entry = Executable(request.plan(self.facts), self.queue, self._kernels, self._sent, request.work)
+                self.plannings.append((begin, time.perf_counter() - begin))
                 LOG.debug("planned %s: %s, %s", type(request).__name__, entry.plan.scope.name, entry.plan.why)
                 plans.put(key, entry)
             return entry

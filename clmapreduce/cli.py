@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-import subprocess
+import argparse
+import shlex
 import sys
 from collections.abc import Sequence
-from pathlib import Path
 
 import clmapreduce as cm
 from clmapreduce import demo
+from clmapreduce.bench import run
 from clmapreduce.doctor import report
 from clmapreduce.doctor.diagnosis import diagnose, facts_of
 from clmapreduce.terminal.completion import complete, script
@@ -23,16 +24,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """The exit code, as `terminal.parser.EXIT_CODES` says."""
     reader = parser()
     complete(reader)
-    options, rest = reader.parse_known_args(arguments)
-    if rest and options.command != "bench":
-        reader.error(f"unknown arguments: {' '.join(rest)}")
+    options = reader.parse_args(arguments)
     try:
         if options.command == "devices":
             return _devices()
         if options.command == "doctor":
             return report.show(diagnose(options.full), options.json)
         if options.command == "bench":
-            return _bench(rest)
+            return _bench(options, sys.argv[1:] if arguments is None else arguments)
         if options.command == "completion":
             print(script(options.shell))
             return 0
@@ -59,12 +58,7 @@ def _devices() -> int:
     return 0
 
 
-def _bench(arguments: Sequence[str]) -> int:
-    script = Path(__file__).resolve().parents[1] / "benchmarks" / "primitives.py"
-    if not script.exists():
-        print(
-            'The benchmarks are in the source, not in the installed package: in a checkout of it, run "make bench".',
-            file=sys.stderr,
-        )
-        return 1
-    return subprocess.call([sys.executable, str(script), *arguments])
+def _bench(options: argparse.Namespace, arguments: Sequence[str]) -> int:
+    command = shlex.join(["clmapreduce", *arguments])
+    with cm.use(options.device) as context:
+        return run.show(context, options.only, options.seconds, options.output, options.json, command)

@@ -25,7 +25,7 @@ ROWS = (
     ("primitives", "series", "pairwise", "segmented", "sorting", "cluster"),
     ("arrays", "dask", "torch"),
     ("__init__",),
-    ("terminal", "demo", "doctor", "cli", "__main__"),
+    ("terminal", "demo", "doctor", "bench", "cli", "__main__"),
 )
 ROW_OF = {name: row for row, names in enumerate(ROWS) for name in names}
 

@@ -187,22 +187,6 @@ def test_the_crossover_lies_where_the_curves_cross() -> None:
     assert demo.crossover.crossover(lengths, [9, 1, 100], [1, 10, 1]) == pytest.approx(219, rel=0.01)
 
 
-def test_bench_outside_a_checkout_says_how_to_get_it(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    monkeypatch.setattr(cli, "__file__", str(tmp_path / "clmapreduce" / "cli.py"))
-    assert cli.main(["bench"]) == 1
-    assert "make bench" in capsys.readouterr().err
-
-
-def test_bench_hands_its_arguments_and_exit_code_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    script = tmp_path / "benchmarks" / "primitives.py"
-    script.parent.mkdir()
-    script.write_text("import sys; sys.exit(len(sys.argv[1:]))")
-    monkeypatch.setattr(cli, "__file__", str(tmp_path / "clmapreduce" / "cli.py"))
-    assert cli.main(["bench", "--quick", "reduce"]) == 2
-
-
 @pytest.mark.parametrize("arguments", [[], ["nonsense"], ["devices", "--nonsense"]])
 def test_a_wrong_command_line_exits_with_2(arguments: list[str]) -> None:
     with pytest.raises(SystemExit) as error:

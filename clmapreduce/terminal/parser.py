@@ -15,6 +15,7 @@ exit codes:
   1    no device, a wrong result, or a file that cannot be written
   2    the command line is wrong
   130  interrupted (Ctrl-C)"""
+PAGE = "clmapreduce-bench.html"
 SPEC = '"gpu", "cpu", "pocl", part of a name, ...; default: the best'
 
 
@@ -88,7 +89,14 @@ def _completion(commands: Commands) -> None:
 
 
 def _bench(commands: Commands) -> None:
-    _command(
-        commands, "bench", "run the benchmarks of a source checkout",
-        "Further arguments go to them: clmapreduce bench --rounds 3.",
+    bench = _command(
+        commands, "bench", "measure ten rows beside the libraries that are installed",
+        "NumPy, SciPy, numba, PyKeOps, PyTorch and CuPy take part where they are\n"
+        "installed; compilers need time of their own in the first run. Every result\n"
+        "is compared with float64 first.",
     )  # fmt: skip
+    bench.add_argument("--seconds", type=float, default=100.0, metavar="S", help="for timing, all rows (%(default)g)")
+    bench.add_argument("--only", metavar="ROWS", help='some rows, such as "sum,spmv"')
+    bench.add_argument("--output", type=Path, default=Path(PAGE), metavar="PATH", help="the page (%(default)s)")
+    bench.add_argument("--json", type=Path, metavar="PATH", help="the data; default: beside the page")
+    bench.add_argument("--device", metavar="SPEC", help=SPEC)

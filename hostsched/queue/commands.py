@@ -51,11 +51,11 @@ class Commands:
         self.profile = profile or bool(os.environ.get("CLMR_TRACE"))
         self.log: list[tuple[cl.Event, str, int | None]] = []
         self._in_flight = InFlight()
-        self._take_queue()
+        self._take_queue(self.profile)
         guard(self)
 
-    def _take_queue(self) -> None:
-        self._queue, properties = take_queue(self.space, self.profile)
+    def _take_queue(self, keeps_times: bool) -> None:
+        self._queue, properties = take_queue(self.space, keeps_times)
         self._lay_by = weakref.finalize(self, _lay_by, self.space, properties, self._queue, self._in_flight)
         self._lay_by.atexit = False
 
@@ -65,8 +65,9 @@ class Commands:
         """
         with self.lock:
             if keep != self.profile:
-                lay_by, self.profile = self._lay_by, keep
-                self._take_queue()
+                lay_by = self._lay_by
+                self._take_queue(keep)
+                self.profile = keep
                 lay_by()
                 if not keep:
                     self.log.clear()

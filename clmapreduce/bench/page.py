@@ -15,8 +15,8 @@ LEFT, WIDE, BAR, GAP = 250, 420, 15, 10
 COLOURS = {"NumPy": "#8aa9d6", "SciPy": "#7fbf9a", "numba": "#e0a458", "PyKeOps": "#c98bb9"}
 OTHER = "#a0a0a0"
 STYLE = (
-    "body{font:15px sans-serif;max-width:960px;margin:2em auto;padding:0 1em}table{border-collapse:collapse}"
-    "td,th{padding:3px 10px;text-align:left;border-bottom:1px solid #ddd}"
+    "body{font:14px sans-serif;max-width:1300px;margin:2em auto;padding:0 1em}table{border-collapse:collapse}"
+    "td,th{padding:3px 8px;text-align:left;white-space:nowrap;border-top:1px solid #ddd}"
 )
 
 
@@ -27,7 +27,7 @@ def page(run: Run) -> str:
         f"{run.date}; {run.host['system']}, {run.host['cores']} cores, Python {run.host['python']}; "
         + ", ".join(f"{name} {version}" for name, version in run.versions.items())
     )
-    heads = ("row", "what", "size", "ours", "rate", "beside", "× ours", "error")
+    heads = ("row", "what", "size", "ours", "rate", "error", "beside", "×", "its time", "its error")
     notes = "".join(f"<p>{escape(name)} was left out: {escape(why)}</p>" for name, why in run.left_out.items())
     return (
         f'<!doctype html><html lang="en"><head><meta charset="utf-8"><title>clmapreduce bench</title>'
@@ -96,13 +96,15 @@ def _table(run: Run) -> Iterator[tuple[str, ...]]:
     for row in run.rows:
         rate = f"{row.nbytes / row.seconds / 1e9:.3g} GB/s" if row.nbytes and row.seconds else ""
         ours = seconds(row.seconds) + ("" if row.quiet else ", cores shared") if row.right else "wrong, not timed"
-        yield row.name, row.what, row.size, ours, rate, "", "", f"{row.error:.0e}"
-        for peer in row.peers:
-            yield "", "", "", "", "", peer.name, _beside(peer), "" if peer.failed else f"{peer.error:.0e}"
+        begin = row.name, row.what, row.size, ours, rate, f"{row.error:.0e}"
+        for number, cells in enumerate(map(_beside, row.peers) if row.peers else [("", "", "", "")]):
+            yield (*(("",) * len(begin) if number else begin), *cells)
 
 
-def _beside(peer: Peer) -> str:
-    return f"failed: {peer.failed}" if peer.failed else f"{peer.ratio:.3g} ({seconds(peer.seconds)})"
+def _beside(peer: Peer) -> tuple[str, ...]:
+    if peer.failed:
+        return peer.name, f"failed: {peer.failed}", "", ""
+    return peer.name, f"{peer.ratio:.3g}", seconds(peer.seconds), f"{peer.error:.0e}"
 
 
 def as_text(row: Row) -> str:

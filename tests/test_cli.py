@@ -142,6 +142,7 @@ def test_demo_prints_all_modes_and_draws(tmp_path: Path, capsys: pytest.CaptureF
     assert cli.main(["demo", "--picture", str(picture)]) == 0
     text = capsys.readouterr().out
     assert len(text.splitlines()) <= 46
+    assert max(len(line) for line in text.splitlines() if str(tmp_path) not in line) <= 80
     assert cm.select_device().name in text
     assert f"20! = {math.factorial(20)}" in text
     assert ", ".join(f"{mode} exact" for mode in cm.select_device().modes) in text

@@ -17,10 +17,11 @@ from typing import Any
 
 import numpy as np
 from matrices import anywhere, near
-from primitives import Case, queued_ms
+from primitives import queued_ms
 from report import LIMIT, head, read_ceiling, row, time_case, title
 
 import clmapreduce as cm
+from clmapreduce.bench.race import Case
 
 WIDTH = 16
 """Entries of a row."""

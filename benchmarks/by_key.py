@@ -16,10 +16,11 @@ from typing import Any
 import numpy as np
 from geometries import Line, offsets_of, worst
 from peers.cuda import Cub, try_peer
-from primitives import Case, queued_ms
+from primitives import queued_ms
 from report import LIMIT, copy_ceiling, error_column, head, peer, row, time_case, times, verdict
 
 import clmapreduce as cm
+from clmapreduce.bench.race import Case
 
 CPU_ROWS = ("1 to 8", "all of 10", "1 to 20", "1 to 200", "1 to 2000")
 WITH_CPU_BAR = ("all of 10", "1 to 20")

@@ -24,9 +24,10 @@ from typing import Any
 
 import numpy as np
 import pyopencl as cl
-from primitives import Call, device_ms
+from primitives import device_ms
 
 import clmapreduce as cm
+from clmapreduce.bench.race import Call
 
 BASE = np.float32(0.9999999)
 NOSOL = -1e30

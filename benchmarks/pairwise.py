@@ -1,4 +1,4 @@
-"""Pairwise reductions beside KeOps, in one run on the same numbers: the rows of docs/benchmarks.md.
+"""Pairwise reductions beside KeOps, in one run on the same numbers: the rows of docs/notes.
 
     python benchmarks/pairwise.py --device intel
     python benchmarks/pairwise.py --device nvidia

@@ -19,7 +19,6 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -33,23 +32,9 @@ from peers.cuda import find_nvcc
 
 import clmapreduce as cm
 import hostsched
+from clmapreduce.bench.race import Call, Case, race
 
 BASE = np.float32(1.0000001)
-Call = Callable[[], Any]
-
-
-class Case:
-    """One row: our call on resident arrays, its bytes, peers by name, and a check of the result."""
-
-    def __init__(
-        self, name: str, ours: Call, nbytes: int, peers: dict[str, Call], error: Callable[[Any], float], limit: float
-    ) -> None:
-        self.name, self.ours, self.nbytes, self.peers, self.error, self.limit = name, ours, nbytes, peers, error, limit
-
-    def check(self) -> str:
-        """The error of a fresh result, or a shout."""
-        error = self.error(self.ours())
-        return f"{error:.0e}" if error <= self.limit else f"WRONG ({error:.0e} > {self.limit:.0e})"
 
 
 def cases(n: int, context: cm.Context, host_peers: bool) -> list[Case]:
@@ -123,46 +108,19 @@ def numba_loops(x: Any, y: Any) -> dict[str, dict[str, Call]]:
     return {"sum": {"numba": lambda: total(x)}, "dot": {"numba": lambda: dot(x, y)}}
 
 
-def race(case: Case, context: cm.Context, rounds: int) -> tuple[float, dict[str, tuple[float, float]], bool]:
-    """(our seconds, {peer: (ratio, seconds)}, whether the cores were ours) from interleaved rounds."""
-    case.ours()
-    context.wait()
-    for peer in case.peers.values():
-        peer()
-    rounds_used, all_rounds = [], []
-    for _ in range(5 * rounds):
-        cpu, start = time.process_time(), time.perf_counter()
-        case.ours()
-        context.wait()
-        ours = time.perf_counter() - start
-        share = (time.process_time() - cpu) / ours / (os.cpu_count() or 1)
-        row = {"": ours}
-        for name, peer in case.peers.items():
-            start = time.perf_counter()
-            peer()
-            row[name] = time.perf_counter() - start
-        all_rounds.append(row)
-        if share > 0.85:
-            rounds_used.append(row)
-        if len(rounds_used) == rounds:
-            break
-    rows = rounds_used or all_rounds
-    peers = {
-        n: (statistics.median(r[n] / r[""] for r in rows), statistics.median(r[n] for r in rows)) for n in case.peers
-    }
-    return statistics.median(r[""] for r in rows), peers, bool(rounds_used)
-
-
 def cpu_table(context: cm.Context, n: int, rounds: int) -> None:
     """Prints the CPU rows."""
     print("| what | ours | rate | against peers (their time) | error |\n|---|---|---|---|---|")
     for case in cases(n, context, host_peers=True):
         error = case.check()
-        seconds, peers, quiet = race(case, context, rounds)
-        label = ", ".join(f"{ratio:.2f} × {name} ({1e3 * theirs:.1f} ms)" for name, (ratio, theirs) in peers.items())
-        note = "" if quiet else "; cores were shared"
-        rate = case.nbytes / seconds / 1e9
-        print(f"| {case.name} | {1e3 * seconds:.2f} ms | {rate:.1f} GB/s | {label}{note} | {error} |", flush=True)
+        timing = race(case, context, rounds)
+        label = ", ".join(
+            f"{timing.ratio(name):.2f} × {name} ({1e3 * timing.peer_seconds(name):.1f} ms)" for name in timing.peers
+        )
+        note = "" if timing.quiet else "; cores were shared"
+        rate = case.nbytes / timing.seconds / 1e9
+        ours = f"{1e3 * timing.seconds:.2f} ms | {rate:.1f} GB/s"
+        print(f"| {case.name} | {ours} | {label}{note} | {error} |", flush=True)
 
 
 def gpu_table(context: cm.Context, n: int) -> None:

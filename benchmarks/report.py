@@ -11,9 +11,10 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from primitives import Case, queued_ms, race
+from primitives import queued_ms
 
 import clmapreduce as cm
+from clmapreduce.bench.race import Case, race
 
 COPY = cm.Map(lambda a: a)
 LIMIT = 2e-6
@@ -54,9 +55,12 @@ def times(theirs: float | None, ours: float) -> str:
 
 def time_case(case: Case, context: cm.Context, rounds: int) -> tuple[float, dict[str, tuple[float, str, str]]]:
     """(our seconds, {peer: (ratio, the ratio as a cell, its time as a cell)}) of a CPU row."""
-    seconds, peers, quiet = race(case, context, rounds)
-    note = "" if quiet else " (cores were shared)"
-    return seconds, {n: (ratio, f"{ratio:.2f}{note}", f"{1e3 * s:.1f} ms") for n, (ratio, s) in peers.items()}
+    timing = race(case, context, rounds)
+    note = "" if timing.quiet else " (cores were shared)"
+    return timing.seconds, {
+        name: (timing.ratio(name), f"{timing.ratio(name):.2f}{note}", f"{1e3 * timing.peer_seconds(name):.1f} ms")
+        for name in timing.peers
+    }
 
 
 def read_ceiling(x: Any, context: cm.Context) -> float:

@@ -25,6 +25,7 @@ from clmapreduce.device.array import DeviceArray
 from clmapreduce.device.awaited import wait
 from clmapreduce.device.context import Context, Device, devices, select_device, use
 from clmapreduce.device.convert import array
+from clmapreduce.device.profiling.profile import profile
 from clmapreduce.dtypes import DD as dd
 from clmapreduce.dtypes import DF as df
 from clmapreduce.dtypes import QD as qd
@@ -152,6 +153,7 @@ __all__ = [
     "math",
     "ones",
     "ones_like",
+    "profile",
     "qd",
     "qf",
     "reduce_by_key",

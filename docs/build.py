@@ -2,7 +2,8 @@
 
     <!-- explain: NAME -->              what the function NAME of snippets.py returns, on one device
     <!-- source: PATH NAME NAME -->     these definitions of a file of the project
-    <!-- end -->                        the end of either
+    <!-- slower: FILE FILE -->          tables of numbers in data/, as measured.py draws them; also below, ratios, bench
+    <!-- end -->                        the end of any of them
 
 With --check nothing is written; the exit status says whether anything would change but what depends on the device.
 """
@@ -18,7 +19,7 @@ from pathlib import Path
 import clmapreduce as cm
 
 DOCS = Path(__file__).resolve().parent
-BEGIN = r"<!-- (explain|source): ([^\n]+?) -->\n"
+BEGIN = r"<!-- (explain|source|slower|below|ratios|bench): ([^\n]+?) -->\n"
 BLOCK = re.compile(rf"({BEGIN})(?:(?!{BEGIN}).)*?(<!-- end -->)", re.S)
 
 OF_THE_DEVICE = (
@@ -33,18 +34,20 @@ OF_THE_DEVICE = (
 
 
 def pages() -> list[Path]:
-    return sorted(DOCS.glob("*.md"))
+    return sorted([*DOCS.glob("*.md"), *DOCS.glob("notes/*.md")])
 
 
 def build(page: str, device: cm.Device) -> str:
     """A page's text with every marked block made again. Raises ValueError for a marker that means nothing."""
-    snippets = runpy.run_path(str(DOCS / "snippets.py"))
+    snippets, tables = (runpy.run_path(str(DOCS / name)) for name in ("snippets.py", "measured.py"))
 
     def paste(match: re.Match[str]) -> str:
         marker, kind, name, end = match.group(1, 2, 3, 6)
         if kind == "source":
             path, *names = name.split()
             return f"{marker}```python\n{definitions(DOCS.parent / path, names)}\n```\n{end}"
+        if kind != "explain":
+            return f"{marker}{tables[kind](name.split())}\n{end}"
         if not callable(snippets.get(name)):
             raise ValueError(f"snippets.py has no function {name}")
         return f"{marker}```text\ndevice: {device.name}, {device.platform}\n{snippets[name]()}\n```\n{end}"
@@ -87,6 +90,13 @@ def main(check: bool) -> int:
         elif not check and text != page:
             path.write_text(text, encoding="utf-8")
             print(f"wrote {path.name}")
+    for path, text in runpy.run_path(str(DOCS / "measured.py"))["pictures"]().items():
+        if not path.exists() or path.read_text(encoding="utf-8") != text:
+            if check:
+                stale.append(path.name)
+            else:
+                path.write_text(text, encoding="utf-8")
+                print(f"wrote {path.name}")
     if stale:
         print(f"not up to date: {', '.join(stale)}; run make docs", file=sys.stderr)
     return 1 if stale else 0

@@ -25,9 +25,10 @@ from hostsched.jobs.graph import JobGraph
 from hostsched.jobs.job import CopyJob, FillJob, Job, KernelJob, MapJob, ReadJob, WriteJob
 from hostsched.jobs.lending import lend
 from hostsched.jobs.pinned import read_back
-from hostsched.jobs.progress import advance, expect, following
+from hostsched.jobs.progress import advance, announce, expect, following
 from hostsched.jobs.replay import Launch, Replay
 from hostsched.jobs.staging import Staging, copy_to_device, copy_to_host, gains_by_staging
+from hostsched.kernels.build_record import BuildRecord
 from hostsched.kernels.program import Kernel, Program
 from hostsched.memory.arena import Arena
 from hostsched.memory.buffer import Buffer
@@ -40,6 +41,7 @@ from hostsched.settings import as_bytes
 __all__ = [
     "Arena",
     "Buffer",
+    "BuildRecord",
     "Cancelled",
     "CopyJob",
     "Device",
@@ -73,6 +75,7 @@ __all__ = [
     "WriteJob",
     "WrongArgument",
     "advance",
+    "announce",
     "as_bytes",
     "build",
     "cache_folder",

@@ -14,7 +14,7 @@ TEMPLATES = ROOT / "cl_templates"
 
 # Rule 2: a file imports from its own row and the rows above it. A name is a file or a folder of clmapreduce.
 ROWS = (
-    ("errors", "checks", "host_room", "no_arithmetic", "notebook", "modes", "dtypes", "version"),
+    ("errors", "checks", "host_room", "no_arithmetic", "log", "notebook", "modes", "dtypes", "version"),
     ("formula", "reductions", "domain", "extended", "math", "ranges"),
     ("program", "vector", "lowering"),
     ("plan", "schemes"),
@@ -25,7 +25,7 @@ ROWS = (
     ("primitives", "series", "pairwise", "segmented", "sorting", "cluster"),
     ("arrays", "dask", "torch"),
     ("__init__",),
-    ("demo", "doctor", "cli", "__main__"),
+    ("terminal", "demo", "doctor", "bench", "cli", "__main__"),
 )
 ROW_OF = {name: row for row, names in enumerate(ROWS) for name in names}
 

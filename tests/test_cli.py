@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import subprocess
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +13,7 @@ import pytest
 
 import clmapreduce as cm
 from clmapreduce import cli, demo
-from clmapreduce.doctor import report, selftest
+from clmapreduce.doctor import diagnosis, report, selftest
 
 INTEL_WITHOUT_LIBRARY = {
     "kind": "driver",
@@ -32,15 +33,23 @@ def test_devices_lists_every_device_and_stars_the_default(capsys: pytest.Capture
     assert cm.select_device().name in line
 
 
-def test_doctor_finds_every_device_right(capsys: pytest.CaptureFixture[str]) -> None:
-    assert cli.main(["doctor", "--json"]) == 0
-    diagnosis = json.loads(capsys.readouterr().out)
-    assert diagnosis["works"]
-    assert [device["facts"]["name"] for device in diagnosis["devices"]] == [device.name for device in cm.devices()]
-    assert [device["default"] for device in diagnosis["devices"]].count(True) == 1
-    for device in diagnosis["devices"]:
-        assert device["checks"], device["facts"]["name"]
-        assert not any(device["checks"].values()), device
+@pytest.mark.parametrize("options", [[], ["--full"]], ids=["quick", "full"])
+def test_doctor_finds_every_device_right(options: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    assert cli.main(["doctor", "--json", *options]) == 0
+    told = json.loads(capsys.readouterr().out)
+    assert told["works"] and told["problems"] == [] and told["verdict"].startswith("All is well: ")
+    assert [device["facts"]["name"] for device in told["devices"]] == [device.name for device in cm.devices()]
+    assert [device["default"] for device in told["devices"]].count(True) == 1
+    for device, facts in zip(cm.devices(), told["devices"], strict=True):
+        checks = 15 * len(device.modes) if options else len(selftest.QUICK)
+        assert len(facts["checks"]) >= checks and not any(facts["checks"].values()), facts
+
+
+def test_doctor_says_first_that_all_is_well(capsys: pytest.CaptureFixture[str]) -> None:
+    assert cli.main(["doctor"]) == 0
+    text = capsys.readouterr().out
+    assert text.startswith("All is well: ") and cm.select_device().name in text.splitlines()[0]
+    assert text.count("checks right") == len(cm.devices())
 
 
 def test_the_self_test_computes_every_kind_of_reduction() -> None:
@@ -50,51 +59,77 @@ def test_the_self_test_computes_every_kind_of_reduction() -> None:
     assert names <= set(selftest.cases())
 
 
+def test_a_device_that_fails_a_quick_check_is_tested_in_full(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The test's process is another program here: it answers as a device would whose sums are wrong."""
+    answers = {False: {"sum, auto": "differs from NumPy"}, True: {"sum, parallel": "differs from NumPy", "map, parallel": ""}}
+
+    def ended(command: list[str], **how: Any) -> subprocess.CompletedProcess[str]:
+        return subprocess.CompletedProcess(command, 0, json.dumps(answers["--full" in command]), "")
+
+    monkeypatch.setattr(subprocess, "run", ended)
+    assert diagnosis.self_test(0, full=False) == answers[True]
+
+
 def test_doctor_without_a_device_says_what_to_install(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setattr(cm, "devices", list)
     assert cli.main(["doctor"]) == 1
-    assert 'pip install "clmapreduce[cpu]"' in capsys.readouterr().out
+    text = capsys.readouterr().out
+    assert text.startswith("Something is wrong: there is no OpenCL device")
+    assert 'pip install "clmapreduce[cpu]"' in text
 
 
 def test_doctor_mends_a_runtime_that_lacks_a_library_and_names_its_licence() -> None:
-    (advice,) = report.mend(INTEL_WITHOUT_LIBRARY)
+    (advice,) = diagnosis.mend(INTEL_WITHOUT_LIBRARY)
     assert 'pip install "clmapreduce[intel]"' in advice
     assert "proprietary" in advice
-    diagnosis = report.Diagnosis({}, {}, [INTEL_WITHOUT_LIBRARY], [], [advice])
-    text = report.as_text(diagnosis)
+    found = diagnosis.Diagnosis({}, {}, [INTEL_WITHOUT_LIBRARY], [], [advice], [])
+    text = report.as_text(found)
+    assert "intel-opencl-rt does not load" in " ".join(text.split("To mend")[0].split())
     assert "FAIL intel-opencl-rt" in text
     assert "libimf.so: cannot open shared object file" in text
-    assert advice in text
+    assert advice in " ".join(text.split())
 
 
 def test_doctor_shrugs_at_an_icd_file_whose_library_is_gone(tmp_path: Path) -> None:
     left_over = INTEL_WITHOUT_LIBRARY | {"origin": str(tmp_path / "old.icd"), "path": str(tmp_path / "libold.so")}
-    assert report.mark(left_over) == "gone"
-    assert report.mend(left_over) == []
+    assert diagnosis.mark(left_over) == "gone"
+    assert diagnosis.mend(left_over) == []
 
 
 def test_doctor_names_a_wish_that_no_device_fits(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setenv("CLMR_DEVICE", "no such device")
-    assert cli.main(["doctor"]) == 0
-    assert '$CLMR_DEVICE="no such device" fits no device' in capsys.readouterr().out
+    assert cli.main(["doctor"]) == 1
+    text = capsys.readouterr().out
+    assert text.startswith("Something is wrong: the default device cannot be chosen")
+    assert '$CLMR_DEVICE="no such device" fits no device' in " ".join(text.split())
 
 
 def test_doctor_reports_a_self_test_whose_process_fails() -> None:
-    (complaint,) = report.self_test(len(cm.devices())).values()
+    (complaint,) = diagnosis.self_test(len(cm.devices()), full=False).values()
     assert "ended with code 1" in complaint
     assert "IndexError" in complaint
 
 
 def test_doctor_counts_a_device_with_a_wrong_result_as_broken() -> None:
-    facts = report.facts_of(cm.devices()[0])
-    wrong_device = report.DeviceFinding(facts, True, {"map, parallel": "", "sum, parallel": "differs from NumPy"})
-    diagnosis = report.Diagnosis({}, {}, [], [wrong_device], [])
-    assert not diagnosis.works
-    assert "1 of 2 checks right" in report.as_text(diagnosis)
+    facts = diagnosis.facts_of(cm.devices()[0])
+    wrong = diagnosis.DeviceFinding(facts, True, {"map, parallel": "", "sum, parallel": "differs from NumPy"})
+    found = diagnosis.Diagnosis({}, {}, [], [wrong], [], [])
+    assert not found.works
+    assert found.problems == [f"1 of 2 checks fail on {facts['name']}"]
+    assert report.as_text(found).startswith("Something is wrong: 1 of 2 checks fail on ")
+    assert "1 of 2 checks right" in report.as_text(found)
+
+
+def test_a_device_that_is_left_out_is_named_and_no_harm(capsys: pytest.CaptureFixture[str]) -> None:
+    facts = diagnosis.facts_of(cm.devices()[0])
+    works = diagnosis.DeviceFinding(facts, True, {"sum, auto": ""})
+    found = diagnosis.Diagnosis({}, {}, [], [works], [], ["the other one builds no kernel"])
+    assert report.show(found, as_json=False) == 0
+    assert "left out: the other one builds no kernel" in capsys.readouterr().out
 
 
 def test_a_device_that_is_not_there_is_one_line_on_stderr(capsys: pytest.CaptureFixture[str]) -> None:
@@ -107,6 +142,7 @@ def test_demo_prints_all_modes_and_draws(tmp_path: Path, capsys: pytest.CaptureF
     assert cli.main(["demo", "--picture", str(picture)]) == 0
     text = capsys.readouterr().out
     assert len(text.splitlines()) <= 46
+    assert max(len(line) for line in text.splitlines() if str(tmp_path) not in line) <= 80
     assert cm.select_device().name in text
     assert f"20! = {math.factorial(20)}" in text
     assert ", ".join(f"{mode} exact" for mode in cm.select_device().modes) in text
@@ -150,22 +186,6 @@ def test_the_crossover_lies_where_the_curves_cross() -> None:
     assert demo.crossover.crossover(lengths, [2, 4, 40], [1, 1, 1]) == 10
     assert 100 < demo.crossover.crossover(lengths, [1, 10, 100], [20, 20, 20]) < 1000
     assert demo.crossover.crossover(lengths, [9, 1, 100], [1, 10, 1]) == pytest.approx(219, rel=0.01)
-
-
-def test_bench_outside_a_checkout_says_how_to_get_it(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    monkeypatch.setattr(cli, "__file__", str(tmp_path / "clmapreduce" / "cli.py"))
-    assert cli.main(["bench"]) == 1
-    assert "make bench" in capsys.readouterr().err
-
-
-def test_bench_hands_its_arguments_and_exit_code_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    script = tmp_path / "benchmarks" / "primitives.py"
-    script.parent.mkdir()
-    script.write_text("import sys; sys.exit(len(sys.argv[1:]))")
-    monkeypatch.setattr(cli, "__file__", str(tmp_path / "clmapreduce" / "cli.py"))
-    assert cli.main(["bench", "--quick", "reduce"]) == 2
 
 
 @pytest.mark.parametrize("arguments", [[], ["nonsense"], ["devices", "--nonsense"]])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 import runpy
 import subprocess
@@ -134,3 +135,23 @@ def test_paths_name_files(page: Path) -> None:
 def test_the_glossary_is_short() -> None:
     words = [word for word, _ in rows("architecture.md", "Words")]
     assert len(words) <= 60 and words == sorted(set(words))
+
+
+def test_pictures_of_measured_runs_are_drawn_from_their_data() -> None:
+    pictures = runpy.run_path(str(ROOT / "docs" / "measured.py"))["pictures"]()
+    assert pictures
+    for path, text in pictures.items():
+        assert path.read_text(encoding="utf-8") == text, f"{path.name}: run make docs"
+
+
+@pytest.mark.parametrize("path", sorted((ROOT / "docs" / "data").glob("*.json")), ids=lambda path: path.stem)
+def test_measured_rows_say_where_and_when(path: Path) -> None:
+    told = json.loads(path.read_text(encoding="utf-8"))
+    if "machine" not in told:
+        return
+    for row in told["rows"]:
+        assert row["ratio"] > 0 and row["ours_ms"] > 0 and re.fullmatch(r"2026-\d\d-\d\d", row["date"]) and row["bound"], row
+        assert (ROOT / row["command"].split()[1]).exists(), row
+        if row["peer_ms"] is not None:
+            # the median of ratios, beside a ratio of medians
+            assert row["ratio"] == pytest.approx(row["peer_ms"] / row["ours_ms"], rel=0.03), row

@@ -5,20 +5,14 @@ from __future__ import annotations
 import contextlib
 import io
 import os
-import shutil
 import time
 from collections.abc import Callable
 from typing import Any
 
+from clmapreduce.bench.libraries import check_compiler
+
 os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")  # its idle threads would slow the next contender
 os.environ.setdefault("PYKEOPS_VERBOSE", "0")
-
-
-def check_compiler() -> None:
-    """Raises RuntimeError where there is no C++ compiler, which PyKeOps calls for every formula."""
-    command = os.environ.get("CXX", "").split()
-    if not any(shutil.which(name) for name in (command[:1] or ["g++", "clang++", "c++"])):
-        raise RuntimeError("PyKeOps needs a C++ compiler at run time, and none was found: set CXX, or install g++")
 
 
 class OnNumpy:

@@ -1,15 +1,70 @@
-"""Plans in words: mode, scope and reason, then each launch with what it reads and writes."""
+"""Plans in words and as pictures: mode, scope and reason, then each launch with what it reads and writes."""
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
 
+from clmapreduce.calls.drawing import drawn
 from clmapreduce.domain.line import Window
+from clmapreduce.errors import ArgumentError
 from clmapreduce.notebook import columns
 from clmapreduce.plan import IN_FLIGHT, Plan, Stage
 
 
-def explained(plan: Plan, sizes: Mapping[str, int], devices: int = 0) -> str:
+class Explanation(str):
+    """How a call would run, as text that also draws itself: `svg()`, `save("plan.svg")`, and in notebooks."""
+
+    _title: str
+    _head: str
+    _stages: tuple[Stage, ...]
+    _sizes: Mapping[str, int]
+
+    def __new__(
+        cls, text: str, title: str, head: str = "", stages: Sequence[Stage] = (), sizes: Mapping[str, int] | None = None
+    ) -> Explanation:
+        own = super().__new__(cls, text)
+        own._title, own._head, own._stages, own._sizes = title, head, tuple(stages), dict(sizes or {})
+        return own
+
+    def __reduce__(self) -> Any:
+        return str, (str(self),)
+
+    def headed(self, title: str) -> Explanation:
+        """With a line in front, which is the picture's title."""
+        return Explanation(f"{title}\n{self}", title, self._head, self._stages, self._sizes)
+
+    def svg(self) -> str:
+        """The plan as SVG: arrays, launches, bytes on the edges between them. It loads nothing."""
+        return drawn(self._title, self._head, self._stages, self._sizes)
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Writes `svg()` to a file. Raises ArgumentError where none can be written."""
+        try:
+            Path(path).write_text(self.svg(), encoding="utf-8")
+        except (OSError, TypeError, ValueError) as error:
+            raise ArgumentError(f"a picture cannot be written to {path!r}; name a file: {error}") from error
+
+    def _repr_html_(self) -> str:
+        """What a notebook shows: launches as a table, and the picture."""
+        rows = [
+            (number, _arrays(stage.reads, self._sizes), "→", stage.spec.kernel,
+             f"{_groups(stage.groups)} of {stage.group_size}", "→", _arrays(stage.writes, self._sizes))
+            for number, stage in enumerate(self._stages, 1)
+        ]  # fmt: skip
+        heads = ("launch", "reads", "", "kernel", "groups", "", "writes")
+        return f"<div>{columns(self._title, heads, rows, self._head)}{self.svg()}</div>"
+
+
+def no_launch(why: str) -> Explanation:
+    """Of a call that has nothing to launch."""
+    text = f"no launch: {why}"
+    return Explanation(text, text)
+
+
+def explained(plan: Plan, sizes: Mapping[str, int], devices: int = 0) -> Explanation:
     """The plan as lines of text. sizes: bytes of every array by name. devices: on which the arrays lie, if on several.
     """
     lines = [f"mode {plan.mode.name.lower()}, scope {plan.scope.name}: {plan.why}"]
@@ -21,6 +76,7 @@ def explained(plan: Plan, sizes: Mapping[str, int], devices: int = 0) -> str:
         )
     elif plan.window is not None:
         lines.append(_streamed(plan, plan.window, sizes))
+    head = "\n".join(lines)
     for number, stage in enumerate(plan.stages, 1):
         counts = ", ".join(f"{a[0]} {a[1]}" for a in stage.arguments if not isinstance(a, str))
         lines.append(f"  stage {number}: {stage.spec.kernel}, {_groups(stage.groups)} of {stage.group_size} ({counts})")
@@ -28,18 +84,7 @@ def explained(plan: Plan, sizes: Mapping[str, int], devices: int = 0) -> str:
     read = sum(sizes.get(name, 0) for stage in plan.stages for name in stage.reads)
     out_bytes = sum(sizes.get(name, 0) for stage in plan.stages for name in stage.writes)
     lines.append(f"  {_jobs(plan.stages)}; {_bytes(read)} read, {_bytes(out_bytes)} written")
-    return "\n".join(lines)
-
-
-def explained_html(name: str, plan: Plan, sizes: Mapping[str, int]) -> str:
-    """The plan as a table in HTML: what each launch reads, does and writes."""
-    rows = [
-        (number, _arrays(stage.reads, sizes), "→", stage.spec.kernel, f"{_groups(stage.groups)} of {stage.group_size}",
-         "→", _arrays(stage.writes, sizes))
-        for number, stage in enumerate(plan.stages, 1)
-    ]  # fmt: skip
-    heads = ("launch", "reads", "", "kernel", "groups", "", "writes")
-    return columns(name, heads, rows, f"mode {plan.mode.name.lower()}, scope {plan.scope.name}: {plan.why}")
+    return Explanation("\n".join(lines), "", head, plan.stages, sizes)
 
 
 def _streamed(plan: Plan, window: Window, sizes: Mapping[str, int]) -> str:

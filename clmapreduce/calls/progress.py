@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import wraps
+from types import TracebackType
 from typing import Any, ParamSpec, TypeVar
 
 import hostsched
@@ -22,9 +23,9 @@ def followed(call: Callable[P, T]) -> Callable[P, T]:
     with (done, total) after every piece of a long launch and at the end.
 
     Both are operations, as far as the plan counts them; total grows where a call plans one part after another, and both
-    are equal at the end. A call shorter than a piece (about 0.1 s) reports its end alone. What the callable raises ends
-    the call, whose remaining pieces are dropped. Where the host has no room for a copy, NumPy's MemoryError becomes a
-    DeviceMemoryError.
+    are equal at the end. A bar also says which kernel is compiled. A call shorter than a piece (about 0.1 s) reports
+    its end alone. What the callable raises ends the call, whose remaining pieces are dropped. Where the host has no
+    room for a copy, NumPy's MemoryError becomes a DeviceMemoryError.
     """
 
     @wraps(call)
@@ -33,39 +34,58 @@ def followed(call: Callable[P, T]) -> Callable[P, T]:
         with host_room():
             if progress is None:
                 return call(*args, **kwargs)
-            with reporting(progress) as report, hostsched.following(report):
+            with reporting(progress) as report, hostsched.following(report, _words(report)):
                 return call(*args, **kwargs)
 
     return with_progress
 
 
+def _words(report: Report) -> Callable[[str], None] | None:
+    """What shows words: of a bar."""
+    return report.say if isinstance(report, Bar) else None
+
+
 @contextmanager
-def reporting(progress: Any) -> Iterator[Report]:
-    """The function to call for a `progress=`; a bar is closed at the end. Raises ModeError for what is none."""
+def reporting(progress: Any, unit: str = "op") -> Iterator[Report]:
+    """The function to call for a `progress=`; a bar is closed at the end. unit: of (done, total). Raises ModeError for
+    what is none.
+    """
     if progress is None or progress is False:
         yield lambda done, total: None
     elif progress is True:
-        with _bar() as report:
-            yield report
+        with Bar(unit) as bar:
+            yield bar
     elif callable(progress) and takes(progress, 2):
         yield progress
     else:
         raise ModeError(f"progress={quoted(progress)} is none; use True for a bar, or a callable of (done, total)")
 
 
-@contextmanager
-def _bar() -> Iterator[Report]:
-    try:
-        from tqdm.auto import tqdm
-    except ImportError as error:
-        raise ModeError(
-            'progress=True shows a bar by tqdm, which is not installed: pip install "clmapreduce[progress]", '
-            "or give a callable that takes (done, total)"
-        ) from error
-    with tqdm(total=0, unit="op", unit_scale=True) as bar:
+class Bar:
+    """A bar by tqdm, which also says what is being done. Raises ModeError where tqdm is not installed."""
 
-        def report(done: float, total: float) -> None:
-            bar.total = total
-            bar.update(done - bar.n)
+    def __init__(self, unit: str) -> None:
+        try:
+            from tqdm.auto import tqdm
+        except ImportError as error:
+            raise ModeError(
+                'progress=True shows a bar by tqdm, which is not installed: pip install "clmapreduce[progress]", '
+                "or give a callable that takes (done, total)"
+            ) from error
+        self._bar = tqdm(total=0, unit=unit, unit_scale=True)
 
-        yield report
+    def __enter__(self) -> Bar:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._bar.close()
+
+    def __call__(self, done: float, total: float) -> None:
+        self._bar.total = total
+        self._bar.update(done - self._bar.n)
+
+    def say(self, what: str) -> None:
+        """Shows what is being done, in front of the bar."""
+        self._bar.set_description(what)

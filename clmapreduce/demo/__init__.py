@@ -31,9 +31,9 @@ def run(device: cm.Device, picture: Path) -> None:
     dtype: type[np.floating[Any]] = np.float64 if device.fp64 else np.float32
     print(f"clmapreduce {cm.__version__} on {device.name}")
     print(f"  {device.kind}, {device.version}, {device.compute_units} compute units, {device.platform}")
-    print("\nThe factorial sequence, read off a reduce of 1, 2, 3, ... that keeps its partial products")
+    print("\nThe factorials: a reduce of 1, 2, 3, ... that keeps its partial products")
     print(_factorial_table(device.modes))
-    print(f"\nThe power series of e^x at x = 1, {np.dtype(dtype).name}: by number of terms, time of one warm call")
+    print(f"\nThe power series of e^x at x = 1, {np.dtype(dtype).name}: by terms, time of one warm call")
     print(_series_table(dtype, device.modes))
     print("\nAt length: time of one warm call, NumPy in and out")
     print(_length_table(dtype, device.modes))
@@ -70,7 +70,7 @@ def _factorial_table(modes: tuple[str, ...], last: int = 20, columns: int = 3) -
     exact = [math.factorial(n) for n in range(last + 1)]
     rows = -(-(last + 1) // columns)
     values = results["sequential"].tolist()
-    cells = [f"{n:>4}! = {value:<20}" for n, value in enumerate(values)]
+    cells = [f"{n:>4}! = {value:<18}" for n, value in enumerate(values)]
     lines = ["".join(cells[row::rows]).rstrip() for row in range(rows)]
     verdicts = [f"{mode} {'exact' if result.tolist() == exact else 'WRONG'}" for mode, result in results.items()]
     return "\n".join([*lines, f"  int64: {', '.join(verdicts)}; {last + 1}! no longer fits in 64 bits"])

@@ -10,6 +10,8 @@ from collections.abc import Sequence
 import numpy as np
 
 import clmapreduce as cm
+from clmapreduce.terminal.fold import fold
+from clmapreduce.terminal.progress import steps
 
 LENGTHS = tuple(2**power for power in range(4, 21, 2))
 REPEATS = 15
@@ -22,7 +24,7 @@ def times() -> dict[str, list[float]]:
     context = cm.array(np.zeros(1, np.float32)).context
     scan, modes = cm.Scan("sum"), context.device.modes
     medians: dict[str, list[float]] = {mode: [] for mode in modes}
-    for length in LENGTHS:
+    for length in steps(LENGTHS, len(LENGTHS), "lengths"):
         x = cm.array(np.ones(length, np.float32), context)
         seconds: dict[str, list[float]] = {mode: [] for mode in modes}
         for _ in range(REPEATS + 1):
@@ -56,9 +58,9 @@ def described(medians: dict[str, list[float]]) -> str:
     if len(medians) < 2:
         return "  one mode on this device"
     at = crossover(LENGTHS, medians["sequential"], medians["parallel"])
-    last = " and ".join(f"{mode} {values[-1]:.3f} ms" for mode, values in medians.items())
-    start = f"  {LENGTHS[-1]:,} numbers: {last}; "
+    last = ", ".join(f"{mode} {values[-1]:.3f} ms" for mode, values in medians.items())
+    start = f"{LENGTHS[-1]:,} numbers: {last}; "
     if at is None:
-        return start + "parallel is not faster"
+        return fold(start + "parallel is not faster", indent=2)
     where = "at every length" if at <= LENGTHS[0] else f"from {at:,.0f} on"
-    return f"{start}parallel is faster {where}"
+    return fold(f"{start}parallel is faster {where}", indent=2)

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 import clmapreduce as cm
+from clmapreduce.terminal.progress import steps
 
 E = sum((Fraction(1, factorial(k)) for k in range(80)), Fraction(0))
 """Exact to 118 digits."""
@@ -36,7 +37,9 @@ def partial_sums(dtype: Any) -> list[Fraction]:
 
 def errors(device: cm.Device) -> dict[str, list[float]]:
     """Relative errors of the partial sums by precision; 0 where a sum is e to 118 digits."""
-    return {name: [float(abs(s - E) / E) for s in partial_sums(dtype)] for name, dtype in precisions(device).items()}
+    kinds = precisions(device)
+    each = steps(kinds.items(), len(kinds), "precisions")
+    return {name: [float(abs(s - E) / E) for s in partial_sums(dtype)] for name, dtype in each}
 
 
 def sixty_digits(device: cm.Device) -> str:

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import atexit
 import itertools
-import logging
 import os
 import threading
-import warnings
+import time
+from collections import deque
 from collections.abc import MutableMapping, Sequence
 from types import TracebackType
 from typing import Any
@@ -20,29 +20,15 @@ from clmapreduce.device.runtime import Built, Executable, SentTable, facts_of, t
 from clmapreduce.device.several.devices import several_devices
 from clmapreduce.domain.launch_table import LaunchTable
 from clmapreduce.errors import ArgumentError, DeviceError, SettingError
+from clmapreduce.log import LOG
 from clmapreduce.plan import Facts, KernelSpec
 from clmapreduce.planning.request import PlanRequest
 from hostsched import Device as Device
 
-LOG = logging.getLogger("clmapreduce")
-LOG.addHandler(logging.NullHandler())
+PLANNINGS = 1024
+"""Plans whose time a context remembers."""
 RATES = 256
 """Calls whose rates on several devices a context remembers."""
-LEVELS = ("DEBUG", "INFO", "WARNING", "ERROR", "CRITICAL")
-
-
-def log_as_set() -> None:
-    """Logs at the level that $CLMR_LOG names. Another word is warned of: no import fails for it."""
-    level = os.environ.get("CLMR_LOG", "").strip()
-    if level and level.upper() not in LEVELS:
-        levels = ", ".join(LEVELS).lower()
-        warnings.warn(f"CLMR_LOG is {level!r}, and nothing is logged; use {levels}", RuntimeWarning, stacklevel=2)
-    elif level:
-        logging.basicConfig()
-        LOG.setLevel(level.upper())
-
-
-log_as_set()
 
 
 def devices() -> list[Device]:
@@ -123,8 +109,10 @@ class Context:
         self._plan_copies: WeakKeyDictionary[Executable, Executable] = WeakKeyDictionary()
         self._owned: WeakKeyDictionary[Any, Caches] = WeakKeyDictionary()
         self._lock = threading.RLock()
+        self.plannings: deque[tuple[float, float]] = deque(maxlen=PLANNINGS)
+        """When the last plans were made, by `time.perf_counter`, and the seconds that each took, builds included."""
         self._trace_at_exit()
-        LOG.info("context on %r", self.device)
+        LOG.info("a context on %s (%s)", self.device.name, self.device.platform)
 
     def _trace_at_exit(self) -> None:
         """Has its trace written when the process ends, where $CLMR_TRACE names a file."""
@@ -185,7 +173,9 @@ class Context:
             plans = self.caches(owner).plans
             entry = plans.get(key)
             if entry is None:
+                begin = time.perf_counter()
                 entry = Executable(request.plan(self.facts), self.queue, self._kernels, self._sent, request.work)
+                self.plannings.append((begin, time.perf_counter() - begin))
                 LOG.debug("planned %s: %s, %s", type(request).__name__, entry.plan.scope.name, entry.plan.why)
                 plans.put(key, entry)
             return entry

@@ -226,8 +226,9 @@ class Executable:
         self.plan, self.work = plan, work
         self.tables = {name: sent(table) for name, table in plan.tables.items()}
         self._queue = queue
+        built = _build_kernels([stage.spec for stage in plan.stages], queue, kernels)
         self.launches = [
-            Launch(stage, _build_kernel(stage.spec, queue, kernels), stage_narrow(stage), work) for stage in plan.stages
+            Launch(stage, kernel, stage_narrow(stage), work) for stage, kernel in zip(plan.stages, built, strict=True)
         ]
 
     @property
@@ -281,6 +282,20 @@ def check_groups(plan: Plan, facts: hostsched.DeviceFacts) -> None:
 def stage_narrow(stage: Stage) -> bool:
     """Whether the stage's kernel has int indices."""
     return stage.spec.narrow
+
+
+def _build_kernels(
+    specs: Sequence[KernelSpec], queue: hostsched.Queue, kernels: MutableMapping[KernelSpec, Built]
+) -> list[Built]:
+    new = list(dict.fromkeys(spec for spec in specs if spec not in kernels))
+    built = []
+    for spec in specs:
+        if spec in new and spec not in kernels:
+            hostsched.announce(f"compiling {spec.kernel}, {new.index(spec) + 1} of {len(new)}")
+        built.append(_build_kernel(spec, queue, kernels))
+    if new:
+        hostsched.announce("")
+    return built
 
 
 def _build_kernel(spec: KernelSpec, queue: hostsched.Queue, kernels: MutableMapping[KernelSpec, Built]) -> Built:

@@ -1,164 +1,77 @@
-"""What OpenCL offers here, what is missing, how to mend it, and whether each device computes rightly."""
+"""The doctor's report for people, and as JSON."""
 
 from __future__ import annotations
 
-import importlib.metadata
 import json
-import os
-import platform
-import subprocess
-import sys
-from dataclasses import asdict, dataclass
-from pathlib import Path
+from dataclasses import asdict
 from typing import Any
 
-import clmapreduce as cm
-from clmapreduce.device.context import driver_report, unusable_devices
+from clmapreduce.doctor.diagnosis import DeviceFinding, Diagnosis, mark
+from clmapreduce.terminal.fold import fold
 
-SETTINGS = ("CLMR_DEVICE", "PYOPENCL_CTX", "OCL_ICD_VENDORS", "OCL_ICD_FILENAMES", "OPENCL_VENDOR_PATH")
-SECONDS = 300
-INTEL_LICENCE = "Intel's CPU runtime is proprietary software under Intel's EULA; PoCL is free software."
-ONE_ITEM = """
-    sequential mode only: this driver computes groups of several work-items wrongly (PoCL 5.0 and later, on CPUs)"""
-_FACTS = (
-    "name", "platform", "vendor", "kind", "version", "driver", "compute_units",
-    "local_memory", "global_memory", "lanes", "fp16", "fp64", "sound_groups",
-)  # fmt: skip
+ONE_ITEM = "sequential mode only: this driver computes groups of several work-items wrongly (PoCL 5.0 and later)"
+NO_DEVICE = 'For a device on the CPU: pip install "clmapreduce[cpu]". A GPU needs its vendor\'s driver.'
+NONE_WORKS = 'For another device, on the CPU: pip install "clmapreduce[cpu]"'
 
 
-@dataclass(frozen=True)
-class DeviceFinding:
-    """One device: its facts, whether it is the default, and check → "" where right, else what went wrong."""
-
-    facts: dict[str, Any]
-    default: bool
-    checks: dict[str, str]
-
-    @property
-    def works(self) -> bool:
-        return bool(self.checks) and not any(self.checks.values())
+def show(diagnosis: Diagnosis, as_json: bool) -> int:
+    """Prints the diagnosis as text or JSON; 0 where all is well, else 1."""
+    if as_json:
+        told = {"works": diagnosis.works, "verdict": verdict(diagnosis), "problems": diagnosis.problems}
+        print(json.dumps(asdict(diagnosis) | told, indent=2))
+    else:
+        print(as_text(diagnosis))
+    return 1 if diagnosis.problems else 0
 
 
-@dataclass(frozen=True)
-class Diagnosis:
-    """Everything the doctor knows: `runtimes` is the loader and every driver found, `advice` a line for each ill."""
-
-    versions: dict[str, str]
-    settings: dict[str, str]
-    runtimes: list[dict[str, Any]]
-    devices: list[DeviceFinding]
-    advice: list[str]
-
-    @property
-    def works(self) -> bool:
-        return any(device.works for device in self.devices)
-
-
-def run(as_json: bool) -> int:
-    """Prints the diagnosis as text or JSON; 0 when a device works, else 1."""
-    diagnosis = diagnose()
-    print(json.dumps(asdict(diagnosis) | {"works": diagnosis.works}, indent=2) if as_json else as_text(diagnosis))
-    return 0 if diagnosis.works else 1
-
-
-def diagnose() -> Diagnosis:
-    """Asks loader and drivers, and runs the self-test on every device, each in a process of its own."""
-    packages = ("pyopencl", "numpy", "mako")
-    versions = {"clmapreduce": cm.__version__, "Python": platform.python_version()}
-    versions |= {package: importlib.metadata.version(package) for package in packages}
-    versions["system"] = f"{platform.system()} {platform.machine()}"
-    runtimes = [asdict(finding) for finding in driver_report()]
-    devices = cm.devices()
-    advice = [*(line for runtime in runtimes for line in mend(runtime)), *unusable_devices()]
-    default = None
-    if devices:
-        try:
-            default = cm.select_device()
-        except cm.DeviceError as error:  # CLMR_DEVICE or PYOPENCL_CTX names none of them, or several
-            advice.append(str(error))
-    findings = [
-        DeviceFinding(facts_of(device), device == default, self_test(index)) for index, device in enumerate(devices)
-    ]
-    settings = {name: os.environ[name] for name in SETTINGS if name in os.environ}
-    return Diagnosis(versions, settings, runtimes, findings, advice)
-
-
-def self_test(index: int) -> dict[str, str]:
-    """What `selftest` finds on `devices()[index]`; a crash or a hang of its process is a failed check."""
-    command = [sys.executable, "-m", "clmapreduce.doctor.selftest", str(index)]
-    try:
-        ended = subprocess.run(command, capture_output=True, text=True, timeout=SECONDS, check=False)
-    except subprocess.TimeoutExpired:
-        return {"self-test": f"no answer within {SECONDS} s"}
-    if ended.returncode:
-        last = ended.stderr.strip().splitlines()[-1:]
-        return {"self-test": ": ".join([f"its process ended with code {ended.returncode}", *last])}
-    checks: dict[str, str] = json.loads(ended.stdout.splitlines()[-1])
-    return checks
-
-
-def mark(runtime: dict[str, Any]) -> str:
-    """The state of a driver: "ok"; "skip", it loads but is not used; "FAIL", it does not load; "gone", an .icd file
-    names a library that is not there. The last does no harm: Intel's pip package itself brings two such files.
-    """
-    if runtime["loadable"]:
-        return "skip" if runtime["problem"] else "ok"
-    path = Path(runtime["path"])
-    return "gone" if path.is_absolute() and not path.exists() else "FAIL"
-
-
-def mend(runtime: dict[str, Any]) -> list[str]:
-    """The line that mends a driver which is there and does not load; nothing for others."""
-    if mark(runtime) != "FAIL":
-        return []
-    if runtime["origin"] == "pip":
-        return [f'{runtime["name"]} lacks a library: pip install "clmapreduce[intel]". {INTEL_LICENCE}']
-    return [f"{runtime['name']} does not load: reinstall its driver, or remove {runtime['origin']}"]
-
-
-def describe(facts: dict[str, Any], default: bool) -> str:
-    """A device in three lines; the default one carries a star."""
-    yes = {True: "yes", False: "no"}
-    return (
-        f"{'*' if default else ' '} {facts['name']}  ({facts['platform']})\n"
-        f"    {facts['kind']}, {facts['vendor']} driver {facts['driver']}, {facts['version']}\n"
-        f"    {facts['compute_units']} compute units, {facts['global_memory'] / 2**30:.1f} GiB, "
-        f"{facts['local_memory'] // 1024} KiB local, float16 {yes[facts['fp16']]}, float64 {yes[facts['fp64']]}"
-        + ("" if facts["sound_groups"] else ONE_ITEM)
-    )
-
-
-def facts_of(device: cm.Device) -> dict[str, Any]:
-    """The public facts of a device, by name."""
-    return {name: getattr(device, name) for name in _FACTS}
+def verdict(diagnosis: Diagnosis) -> str:
+    """Whether all is well, in one sentence."""
+    if diagnosis.problems:
+        return f"Something is wrong: {'; '.join(diagnosis.problems)}."
+    (default,) = (device.facts["name"] for device in diagnosis.devices if device.default)
+    count = len(diagnosis.devices)
+    rightly = "1 device computes rightly" if count == 1 else f"{count} devices compute rightly"
+    return f"All is well: {rightly}; the default is {default}."
 
 
 def as_text(diagnosis: Diagnosis) -> str:
-    """The diagnosis for people."""
-    lines = [", ".join(f"{name} {version}" for name, version in diagnosis.versions.items())]
+    """The diagnosis for people, in lines of 80 columns but for paths; the first says whether all is well."""
+    lines = [fold(verdict(diagnosis))]
+    lines += [fold(f"To mend: {line}", indent=2) for line in diagnosis.advice]
+    if not diagnosis.works:
+        lines.append(fold(NONE_WORKS if diagnosis.devices else NO_DEVICE, indent=2))
+    lines += ["", fold(", ".join(f"{name} {version}" for name, version in diagnosis.versions.items()))]
     lines += [f"{name}={value}" for name, value in diagnosis.settings.items()]
-    lines.append("\nDrivers")
-    for runtime in diagnosis.runtimes:
-        lines.append(f"  {mark(runtime):<4} {runtime['name']} (from {runtime['origin']}): {runtime['path']}")
-        if mark(runtime) in ("skip", "FAIL"):
-            lines.append(f"       {runtime['problem']}")
     lines.append("\nDevices" if diagnosis.devices else "\nNo device")
     for device in diagnosis.devices:
-        lines.append(describe(device.facts, device.default))
-        wrong = {check: complaint for check, complaint in device.checks.items() if complaint}
-        lines.append(f"    self-test: {len(device.checks) - len(wrong)} of {len(device.checks)} checks right")
-        lines += [f"      {check}: {complaint}" for check, complaint in wrong.items()]
-    lines.append("")
-    lines += [f"To mend: {line}" for line in diagnosis.advice]
-    lines.append(_verdict(diagnosis))
+        lines += [describe(device.facts, device.default), *_tested(device)]
+    lines += [fold(f"left out: {line}", indent=4, first=2) for line in diagnosis.left_out]
+    lines.append("\nDrivers")
+    for runtime in diagnosis.runtimes:
+        lines.append(f"  {mark(runtime):<4} {runtime['name']}: {runtime['path']}")
+        if runtime["origin"] not in ("pip", "pyopencl"):
+            lines.append(f"       from {runtime['origin']}")
+        if mark(runtime) in ("skip", "FAIL"):
+            lines.append(fold(runtime["problem"], indent=7))
     return "\n".join(lines)
 
 
-def _verdict(diagnosis: Diagnosis) -> str:
-    if diagnosis.works:
-        return f"{sum(device.works for device in diagnosis.devices)} of {len(diagnosis.devices)} devices work."
-    if diagnosis.devices:
-        return 'No device works. A second one on the CPU: pip install "clmapreduce[cpu]"'
-    return (
-        'No OpenCL device found. For one on the CPU: pip install "clmapreduce[cpu]". A GPU needs its vendor\'s driver.'
-    )
+def describe(facts: dict[str, Any], default: bool) -> str:
+    """A device in three lines or four; the default one carries a star."""
+    yes = {True: "yes", False: "no"}
+    lines = [
+        f"{'*' if default else ' '} {facts['name']}  ({facts['platform']})",
+        fold(f"{facts['kind']}, {facts['vendor']} driver {facts['driver']}, {facts['version']}", indent=4),
+        fold(
+            f"{facts['compute_units']} compute units, {facts['global_memory'] / 2**30:.1f} GiB, "
+            f"{facts['local_memory'] // 1024} KiB local, float16 {yes[facts['fp16']]}, float64 {yes[facts['fp64']]}",
+            indent=4,
+        ),
+    ]
+    return "\n".join(lines if facts["sound_groups"] else [*lines, fold(ONE_ITEM, indent=4)])
+
+
+def _tested(device: DeviceFinding) -> list[str]:
+    wrong = device.wrong
+    right = f"self-test: {len(device.checks) - len(wrong)} of {len(device.checks)} checks right"
+    return [fold(right, indent=4), *(fold(f"{check}: {text}", indent=8, first=6) for check, text in wrong.items())]

@@ -9,7 +9,7 @@ from typing import Any
 
 from clmapreduce.calls.arguments import Arguments, product
 from clmapreduce.calls.empty import empty_results
-from clmapreduce.calls.explain import explained
+from clmapreduce.calls.explain import Explanation, explained, no_launch
 from clmapreduce.calls.options import Options
 from clmapreduce.calls.prepared import Planned, Prepared, prepare
 from clmapreduce.calls.progress import followed
@@ -114,11 +114,11 @@ def _request(call: PairCall, arrays: Mapping[Variable, Any], options: Options) -
 
 def explain_pairs(
     call: PairCall, arrays: Mapping[Variable, Any], options: Options, ranges: Ranges | None = None
-) -> str:
+) -> Explanation:
     """How a call would run: scheme, why, and each launch. Nothing is launched."""
     planned = plan_pairs(call, arrays, options, ranges=ranges)
     if not isinstance(planned, Planned):
-        return "no launch: there are no rows"
+        return no_launch("there are no rows")
     return explained(planned.executable.plan, planned.sizes)
 
 

@@ -6,6 +6,7 @@ import warnings
 from collections.abc import Sequence
 from typing import Any, ClassVar
 
+from clmapreduce.calls.explain import Explanation
 from clmapreduce.device.context import Context
 from clmapreduce.errors import FormulaError
 from clmapreduce.pairwise.inputs import Inputs, placeholder
@@ -76,7 +77,7 @@ class Genred:
             wait_for=wait_for, progress=progress,
         )  # fmt: skip
 
-    def explain(self, *args: Any, **kwargs: Any) -> str:
+    def explain(self, *args: Any, **kwargs: Any) -> Explanation:
         """How a call with these arguments would run: scheme, why, and each launch. Nothing is launched."""
         return self._reduced.explain(*args, **kwargs)
 

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from clmapreduce.calls.explain import Explanation
 from clmapreduce.calls.options import Options
 from clmapreduce.checks import is_whole, quoted
 from clmapreduce.dtypes import FLOAT32, INT32
@@ -72,7 +73,7 @@ class Reduced:
         """Arrays of the inputs' shapes and dtypes, from which a call is planned."""
         return {v: x.example() if isinstance(x, GuestArray) else x for v, x in inputs.arrays.items()}
 
-    def explain(self, *arrays: Any, **options: Any) -> str:
+    def explain(self, *arrays: Any, **options: Any) -> Explanation:
         """How a call with these arguments would run: scheme, why, and each launch. Nothing is launched."""
         call, inputs, settings = self._prepared(arrays, options)
         return explained_tiles(call, self._described(inputs), call_options(settings), settings["ranges"])

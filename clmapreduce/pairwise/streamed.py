@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from clmapreduce.calls.call import check_out
+from clmapreduce.calls.explain import Explanation
 from clmapreduce.calls.options import Options
 from clmapreduce.calls.prepared import Planned
 from clmapreduce.calls.progress import followed
@@ -49,12 +50,12 @@ def reduced(
 
 def explained_tiles(
     call: PairCall, arrays: Mapping[Variable, Any], options: Options, ranges: Ranges | None = None
-) -> str:
+) -> Explanation:
     """As `explain_pairs`; of a call in tiles, how the first one runs."""
     tiles = tiles_of(call, arrays, options, ranges)
     if tiles is None:
         return explain_pairs(call, arrays, options, ranges)
-    return f"{tiles.summary}\n{explain_pairs(call, tiles.first, tiles.own, tiles.part(0, tiles.tile[0]))}"
+    return explain_pairs(call, tiles.first, tiles.own, tiles.part(0, tiles.tile[0])).headed(tiles.summary)
 
 
 @dataclass(frozen=True)

@@ -9,7 +9,7 @@ from typing import Any, ClassVar, NoReturn
 
 from clmapreduce.calls import repeated
 from clmapreduce.calls.chunked import examples
-from clmapreduce.calls.explain import explained
+from clmapreduce.calls.explain import Explanation, explained, no_launch
 from clmapreduce.calls.options import Options
 from clmapreduce.calls.prepared import Prepared
 from clmapreduce.checks import quoted
@@ -42,15 +42,15 @@ class Primitive(ABC):
         """What stands for all primitives that compute the same."""
         return self
 
-    def explain(self, *values: Any, **keywords: Any) -> str:
-        """How a call with these arguments would run: mode, scope, why, and each launch. Nothing is launched. Of Dask
-        arrays: how a chunk would.
+    def explain(self, *values: Any, **keywords: Any) -> Explanation:
+        """How a call with these arguments would run: mode, scope, why, and each launch; `.save("plan.svg")` draws it.
+        Nothing is launched. Of Dask arrays: how a chunk would.
         """
         options, more = _split(type(self).__call__, keywords)
         prepared = self._prepare(examples(values), options, **more)
         if not isinstance(prepared, Prepared):
-            return "no launch: the input is empty"
-        return f"{self!r}\n{explained(prepared.executable.plan, prepared.sizes, prepared.devices)}"
+            return no_launch("the input is empty")
+        return explained(prepared.executable.plan, prepared.sizes, prepared.devices).headed(repr(self))
 
     def source(self, *values: Any, **keywords: Any) -> str:
         """The OpenCL C that a call with these arguments would run."""

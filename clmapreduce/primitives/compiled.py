@@ -10,7 +10,7 @@ import numpy as np
 
 from clmapreduce.calls.arguments import Argument, Arguments, Described, product
 from clmapreduce.calls.call import Output, as_argument, check_out
-from clmapreduce.calls.explain import explained, explained_html
+from clmapreduce.calls.explain import Explanation, explained
 from clmapreduce.calls.options import Options
 from clmapreduce.calls.prepared import prepare
 from clmapreduce.calls.progress import followed
@@ -172,13 +172,13 @@ class Compiled:
         results = prepare(arguments, executable, self._outputs, options, self._in_step, self._partly).run()
         return results[0] if len(results) == 1 else tuple(results)
 
-    def explain(self) -> str:
-        """How every call runs: mode, scope, why, each launch and its bytes."""
-        return f"{self!r}\n{explained(self._executable.plan, self._sizes)}"
+    def explain(self) -> Explanation:
+        """How every call runs: mode, scope, why, each launch and its bytes; `.svg()` draws it."""
+        return explained(self._executable.plan, self._sizes).headed(repr(self))
 
     def _repr_html_(self) -> str:
-        """What a notebook shows: `explain()` as a table."""
-        return explained_html(repr(self), self._executable.plan, self._sizes)
+        """What a notebook shows: `explain()` as a table and a picture."""
+        return self.explain()._repr_html_()
 
     @property
     def _sizes(self) -> dict[str, int]:

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from clmapreduce.calls.chunked import takes_chunks
-from clmapreduce.calls.explain import explained
+from clmapreduce.calls.explain import Explanation, explained, no_launch
 from clmapreduce.calls.options import Options
 from clmapreduce.calls.prepared import Prepared
 from clmapreduce.calls.progress import followed
@@ -241,12 +241,12 @@ class SegmentPlan:
     def explain(
         self, values: Any, op: str | ReductionOp = "sum", *, init: Any = None, empty: Any = None, map: Mapped = None,
         accumulate: Accumulate = "auto", mode: str = "auto",
-    ) -> str:  # fmt: skip
+    ) -> Explanation:  # fmt: skip
         """How `reduce` with these arguments would run. Nothing is launched."""
         prepared = self._prepare(values, op, init, empty, map, accumulate, Options(mode))
         if not isinstance(prepared, Prepared):
-            return "no launch: there are no segments"
-        return f"{self!r}\n{explained(prepared.executable.plan, prepared.sizes)}"
+            return no_launch("there are no segments")
+        return explained(prepared.executable.plan, prepared.sizes).headed(repr(self))
 
     def source(
         self, values: Any, op: str | ReductionOp = "sum", *, init: Any = None, empty: Any = None, map: Mapped = None,

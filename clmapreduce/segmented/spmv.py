@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from clmapreduce.calls.chunked import takes_chunks
-from clmapreduce.calls.explain import explained
+from clmapreduce.calls.explain import Explanation, explained, no_launch
 from clmapreduce.calls.options import Options
 from clmapreduce.calls.prepared import Prepared
 from clmapreduce.calls.progress import followed
@@ -206,13 +206,13 @@ class SpmvPlan:
     def explain(
         self, x: Any, *, multiply: str | Callable[..., Any] = "product", add: str | ReductionOp = "sum",
         mode: str = "auto",
-    ) -> str:  # fmt: skip
+    ) -> Explanation:  # fmt: skip
         """How `apply` with these arguments would run. Nothing is launched."""
         call = segment_call(add, self._front(multiply), "auto", None, None)
         prepared = self._prepare(x, call, Options(mode, self.context))
         if not isinstance(prepared, Prepared):
-            return "no launch: the matrix has no rows"
-        return f"{self!r}\n{explained(prepared.executable.plan, prepared.sizes)}"
+            return no_launch("the matrix has no rows")
+        return explained(prepared.executable.plan, prepared.sizes).headed(repr(self))
 
     def source(
         self, x: Any, *, multiply: str | Callable[..., Any] = "product", add: str | ReductionOp = "sum",

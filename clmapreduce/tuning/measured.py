@@ -14,9 +14,10 @@ from functools import lru_cache
 from typing import Any, Protocol, TypeAlias
 
 from clmapreduce.calls.prepared import Prepared
-from clmapreduce.device.context import LOG, Context
+from clmapreduce.device.context import Context
 from clmapreduce.device.runtime import recall, remember, source_of
 from clmapreduce.domain.dense import Pairwise
+from clmapreduce.log import LOG
 from clmapreduce.modes import ComputeMode
 from clmapreduce.plan import Facts, KernelSpec, Plan
 from clmapreduce.planning.boxes import from_json, is_legal, starts_of, to_json

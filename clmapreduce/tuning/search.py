@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterator
+from collections.abc import Callable, Hashable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from statistics import median
@@ -12,9 +12,9 @@ from typing import Any
 import numpy as np
 
 from clmapreduce.calls.ready import ReadyCall
-from clmapreduce.device.context import LOG
 from clmapreduce.domain.dense import Pairwise
 from clmapreduce.dtypes import is_float
+from clmapreduce.log import LOG
 from clmapreduce.lowering.pair import Pair
 from clmapreduce.modes import ComputeMode
 from clmapreduce.plan import Facts, Plan
@@ -138,12 +138,13 @@ class SearchResult:
     after: float
 
 
-def search(problem: Problem, deadline: float) -> SearchResult | None:
+def search(problem: Problem, deadline: float, spent: Callable[[], None] = lambda: None) -> SearchResult | None:
     """The fastest box of those that the search meets until the deadline (of `perf_counter`); None where none was
-    measured. A box whose kernel is not built or whose results are not those of the static box is left out.
+    measured. A box whose kernel is not built or whose results are not those of the static box is left out. spent: is
+    called after every box.
     """
     static, *others = problem.starts
-    climb = _Climb(problem, Candidate(problem, static), deadline)
+    climb = _Climb(problem, Candidate(problem, static), deadline, spent)
     climb.begin_at(problem.before)
     before = climb.champion
     for box in others:
@@ -160,8 +161,8 @@ def search(problem: Problem, deadline: float) -> SearchResult | None:
 class _Climb:
     """A search on its way. champion: the fastest so far. measured: how many boxes it was compared with."""
 
-    def __init__(self, problem: Problem, static: Candidate, deadline: float) -> None:
-        self.problem, self.champion, self.deadline = problem, static, deadline
+    def __init__(self, problem: Problem, static: Candidate, deadline: float, spent: Callable[[], None]) -> None:
+        self.problem, self.champion, self.deadline, self.spent = problem, static, deadline, spent
         self.measured = 0
         self._results = static.values()
         self._launches: set[Hashable] = {None, problem.launches(static.box)}
@@ -178,7 +179,9 @@ class _Climb:
         champion from then on. 1 where it is not measured: not new, wrong, or too late.
         """
         candidate = self._candidate(box)
-        return 1.0 if candidate is None else self._challenge(candidate)
+        share = 1.0 if candidate is None else self._challenge(candidate)
+        self.spent()
+        return share
 
     def _candidate(self, box: Box) -> Candidate | None:
         """The candidate, where it is a new one and right, and there is time."""

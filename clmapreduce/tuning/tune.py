@@ -8,10 +8,12 @@ from dataclasses import dataclass, fields
 from time import perf_counter
 from typing import Any
 
+from clmapreduce.calls.progress import Bar, Report, reporting
 from clmapreduce.checks import quoted, real
 from clmapreduce.device.context import Context, context_of
 from clmapreduce.domain.dense import Pairwise
 from clmapreduce.errors import FormulaError, ModeError
+from clmapreduce.log import LOG
 from clmapreduce.modes import ComputeMode
 from clmapreduce.notebook import columns
 from clmapreduce.plan import Facts, Plan
@@ -57,39 +59,62 @@ def _box_text(box: Any, other: Any) -> str:
     return f"{type(box).__name__}({', '.join(f'{name}={getattr(box, name)}' for name in names)})"
 
 
-def tune(function: Callable[[], Any], *, context: Context | None = None, seconds: float = 60.0) -> list[Tuned]:
+def tune(
+    function: Callable[[], Any], *, context: Context | None = None, seconds: float = 60.0, progress: Any = None
+) -> list[Tuned]:
     """Calls `function` once, and finds a launch box for every pairwise reduction that it makes, on the reduction's own
     arrays.
 
     These boxes are used from then on, by this process and those that begin later, wherever the same reduction meets
     sizes of the same power of two on the same device. A box decides the order of sums: results may differ in their last
     digits from those before. context: the default inside the function. seconds: for all searches together; a search
-    takes as long as the candidates need to be built (0.1 to 3 s each) and run. Returns the results, in the order of
-    the calls. Raises FormulaError for what is no function, ModeError for a time that is none; what the function raises
-    goes through, and boxes that were found before are used.
+    takes as long as the candidates need to be built (0.1 to 3 s each) and run. progress: as of a call, of seconds and
+    `seconds`; a bar also says what is tuned. Returns the results, in the order of the calls. Raises FormulaError for
+    what is no function, ModeError for a time that is none; what the function raises goes through, and boxes that were
+    found before are used.
     """
     if not callable(function):
         raise FormulaError(f"cm.tune takes a function without arguments that makes the calls, not {quoted(function)}")
     if isinstance(seconds, bool) or not isinstance(seconds, (int, float)) or not seconds >= 0:
         raise ModeError(f"seconds={quoted(seconds)} is no time; give a number of seconds, 0 or more")
-    tuner = _Tuner(perf_counter() + real(seconds, "seconds"))
-    with contextlib.nullcontext() if context is None else context_of(context), recording(tuner):
-        function()
+    total = real(seconds, "seconds")
+    with reporting(progress, unit="s") as report:
+        tuner = _Tuner(_Budget(total, report))
+        with contextlib.nullcontext() if context is None else context_of(context), recording(tuner):
+            function()
+        report(total, total)
     return tuner.results
+
+
+class _Budget:
+    """The time for all searches, and who is told how much of it is over."""
+
+    def __init__(self, seconds: float, report: Report) -> None:
+        self._begin, self._seconds, self._report = perf_counter(), seconds, report
+        self.deadline = self._begin + seconds
+
+    def spent(self) -> None:
+        """Reports how much is over."""
+        self._report(min(perf_counter() - self._begin, self._seconds), self._seconds)
+
+    def say(self, what: str) -> None:
+        """Says what it is spent on, where there is a bar."""
+        if isinstance(self._report, Bar):
+            self._report.say(what)
 
 
 class _Tuner:
     """The recorder: looks for boxes of every kernel that it meets for the first time."""
 
-    def __init__(self, deadline: float) -> None:
+    def __init__(self, budget: _Budget) -> None:
         self.results: list[Tuned] = []
-        self._deadline = deadline
+        self._budget = budget
         self._calls: set[Hashable] = set()
         self._keys: set[Key] = set()
 
     def __call__(self, call: TunableCall) -> None:
         key = call.key
-        if key in self._calls or perf_counter() >= self._deadline:
+        if key in self._calls or perf_counter() >= self._budget.deadline:
             return
         self._calls.add(key)
         noting = _Noting(call.on_device())
@@ -100,11 +125,13 @@ class _Tuner:
                 self._tune(key, problem, f", pass {number} of 2" if len(noting.passes) > 1 else "")
 
     def _tune(self, key: Key, problem: Problem, which: str) -> None:
-        result = search(problem, self._deadline)
+        self._budget.say(f"tuning {problem.domain.rows:,} x {problem.domain.columns:,} pairs{which}")
+        result = search(problem, self._budget.deadline, self._budget.spent)
         if result is not None:
             keep(problem.call.context, key, result.box)
             before, after = 1e3 * result.before, 1e3 * result.after
             self.results.append(Tuned(_named(problem) + which, result.box_before, result.box, before, after))
+            LOG.info("tuned %r", self.results[-1])
 
 
 class _Noting:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import re
 import threading
 import time
@@ -17,6 +18,7 @@ from hostsched.driver import opencl
 from hostsched.driver.failures import failure_of
 from hostsched.driver.refusal import guard
 from hostsched.errors import ProgramBuildError
+from hostsched.kernels.build_record import COMPILED, DRIVERS, LOADED, BuildRecord
 from hostsched.kernels.program import Program, program_bytes
 from hostsched.queue.queue import Queue
 from hostsched.queue.shared_context import SharedContext
@@ -24,6 +26,7 @@ from hostsched.settings import usable_folder
 
 __all__ = ["build"]
 
+_log = logging.getLogger("clmapreduce.hostsched")
 _MAX_PROGRAMS = 512  # kept built per context, those used last
 _MAX_BYTES = 224 << 20  # of those, by estimate
 _FORBIDDEN = {
@@ -73,7 +76,10 @@ def build(
         program = space.programs.get(key)
         if program is None:
             _dump(source, dump_name)
-            program = Program(_build(space, source, " ".join(options)), source, space)
+            began = time.perf_counter()
+            built, origin = _build(space, source, " ".join(options))
+            program = Program(built, source, space)
+            _record(space, BuildRecord(dump_name or "a program", origin, began, time.perf_counter() - began))
             most = max(1, min(_MAX_PROGRAMS, _MAX_BYTES // program_bytes(space)))
             while len(space.programs) >= most:
                 space.programs.popitem(last=False)
@@ -81,7 +87,14 @@ def build(
         return program
 
 
-def _build(space: SharedContext, source: str, options: str) -> _Program:
+def _record(space: SharedContext, record: BuildRecord) -> None:
+    space.builds.append(record)
+    facts = space.device.facts
+    _log.info("%s: %s in %.3f s for %s (%s)", record.name, record.origin, record.seconds, facts.name, facts.platform)
+
+
+def _build(space: SharedContext, source: str, options: str) -> tuple[_Program, str]:
+    """The program, and where it came from."""
     facts, device = space.device.facts, space.device.cl_device
     key = cache_key(source, options, facts.name, facts.version, facts.driver, facts.platform_version)
     # An included file may change behind the key's back. PoCL keeps its kernels on disk itself; asked for a binary, it
@@ -95,12 +108,12 @@ def _build(space: SharedContext, source: str, options: str) -> _Program:
         except cl.Error:  # the driver no longer takes it: build from source
             pass
         else:
-            return program
+            return program, LOADED
     program = _from_source_with_retries(space, source, options)
     if cacheable:
         with suppress(cl.Error):  # the program runs all the same
             store(key, cast("list[bytes]", opencl.program_info(program, cl.program_info.BINARIES))[0])
-    return program
+    return program, DRIVERS if facts.traits.keeps_kernels else COMPILED
 
 
 def _from_source_with_retries(space: SharedContext, source: str, options: str) -> _Program:

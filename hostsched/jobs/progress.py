@@ -6,16 +6,16 @@ import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
-__all__ = ["advance", "expect", "following"]
+__all__ = ["advance", "announce", "expect", "following"]
 
 
 class _Following:
     """The operations of a call that are launched and ended, and who is told of them."""
 
-    __slots__ = ("done", "report", "total")
+    __slots__ = ("done", "report", "say", "total")
 
-    def __init__(self, report: Callable[[float, float], None]) -> None:
-        self.report = report
+    def __init__(self, report: Callable[[float, float], None], say: Callable[[str], None] | None) -> None:
+        self.report, self.say = report, say
         self.done = self.total = 0.0
 
 
@@ -23,12 +23,15 @@ _thread = threading.local()
 
 
 @contextmanager
-def following(report: Callable[[float, float], None]) -> Iterator[None]:
+def following(
+    report: Callable[[float, float], None], say: Callable[[str], None] | None = None
+) -> Iterator[None]:
     """Inside, what this thread launches is counted: `report(done, total)` is called after every piece of a long launch,
-    and at the end, with operations done and operations known of so far. What it raises ends the call.
+    and at the end, with operations done and operations known of so far. What it raises ends the call. say: is called
+    with a few words where something else takes the time, such as a compiler, and with "" behind it.
     """
     outer = getattr(_thread, "following", None)
-    own = _thread.following = _Following(report)
+    own = _thread.following = _Following(report, say)
     try:
         yield
     finally:
@@ -49,3 +52,10 @@ def advance(operations: float) -> None:
     if following is not None:
         following.done += operations
         following.report(min(following.done, following.total), following.total)
+
+
+def announce(what: str) -> None:
+    """Tells who follows this thread's calls what is being done; "": nothing but launches."""
+    following: _Following | None = getattr(_thread, "following", None)
+    if following is not None and following.say is not None:
+        following.say(what)

@@ -18,14 +18,13 @@ from hostsched.driver.refusal import guard, refuse_if_forked
 from hostsched.errors import ForkedProcess
 from hostsched.kernels.program import Kernel
 from hostsched.memory.buffer import Buffer
+from hostsched.queue.command_queue import take_queue
 from hostsched.queue.grid import Grid
 from hostsched.queue.in_flight import Entry, InFlight, keep_for_ever
 from hostsched.queue.shared_context import SharedContext, shared_context
 
 __all__ = ["Commands"]
 
-_OUT_OF_ORDER = cl.command_queue_properties.OUT_OF_ORDER_EXEC_MODE_ENABLE
-_PROFILING = cl.command_queue_properties.PROFILING_ENABLE
 _PATTERNS = (1, 2, 4, 8, 16, 32, 64, 128)
 _QUICK_PATTERN = 16  # an H200 fills 3.1 TB/s with patterns of 16 bytes, 1.4 with 4 and 0.4 with 1 (driver 580.159)
 # Longer fills go in pieces: the same driver never ends one of 2^31 patterns, and does nothing at all for 2^32.
@@ -38,7 +37,8 @@ class Commands:
     Every method that enqueues takes the events to wait for and returns the command's event without waiting; none
     derives waits (that is JobGraph's part). Buffers and kernels of another context are refused with ValueError:
     drivers crash on them. Driver errors become LaunchError or OutOfDeviceMemory. May be used from several threads.
-    With `profile` (or $CLMR_TRACE set) every command is kept, with its label and bytes, in `log` for profile.Profile.
+    With `profile` (or $CLMR_TRACE set, or after `keep_times`) every command is kept, with its label and bytes, in `log`
+    for profile.Profile.
     `context` puts the queue into a caller's own OpenCL context in place of the one that hostsched keeps per device.
     """
 
@@ -50,15 +50,27 @@ class Commands:
         self.lock: AbstractContextManager[Any] = self.space.lock
         self.profile = profile or bool(os.environ.get("CLMR_TRACE"))
         self.log: list[tuple[cl.Event, str, int | None]] = []
-        properties: Any = (_OUT_OF_ORDER if self.facts.out_of_order else 0) | (_PROFILING if self.profile else 0)
-        try:
-            idle = self.space.idle_queues.take(properties)
-            self._queue = idle or opencl.new_queue(self.context, device.cl_device, properties)
-        except cl.Error as error:
-            raise failure_of(error, f"making a queue on {self.facts.name!r}") from error
         self._in_flight = InFlight()
+        self._take_queue(self.profile)
         guard(self)
-        weakref.finalize(self, _lay_by, self.space, properties, self._queue, self._in_flight).atexit = False
+
+    def _take_queue(self, keeps_times: bool) -> None:
+        self._queue, properties = take_queue(self.space, keeps_times)
+        self._lay_by = weakref.finalize(self, _lay_by, self.space, properties, self._queue, self._in_flight)
+        self._lay_by.atexit = False
+
+    def keep_times(self, keep: bool) -> None:
+        """Keeps the times of commands from now on, as a queue made with `profile` does, or no more and forgets them.
+        Commands go to another command queue then, and may wait for those before by their events.
+        """
+        with self.lock:
+            if keep != self.profile:
+                lay_by = self._lay_by
+                self._take_queue(keep)
+                self.profile = keep
+                lay_by()
+                if not keep:
+                    self.log.clear()
 
     def __repr__(self) -> str:
         return f"<{type(self).__name__} on {self.device!r}>"

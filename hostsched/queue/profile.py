@@ -38,14 +38,14 @@ class Profile:
             raise WrongArgument(f"{queue!r} keeps no times; make it with profile=True, or set CLMR_TRACE")
         self.queue = queue
 
-    def records(self) -> list[Record]:
-        """One Record per command that ran, in the order enqueued. Waits for the queue; commands that failed are left
-        out.
+    def records(self, first: int = 0) -> list[Record]:
+        """One Record per command that ran, in the order enqueued, from number `first` of the queue's log on. Waits for
+        the queue; commands that failed are left out.
         """
         self.queue.finish()
         return [
             record
-            for event, label, nbytes in list(self.queue.log)
+            for event, label, nbytes in self.queue.log[first:]
             if (record := _read(event, label, nbytes)) is not None
         ]
 
@@ -66,33 +66,50 @@ def write_trace(queues: Iterable[Queue], path: str | os.PathLike[str]) -> None:
 
 
 def trace_events(queues: Iterable[tuple[str, Sequence[Record]]]) -> list[dict[str, object]]:
-    """Trace events for several queues, given as (name, records): one thread each, `ts` and `dur` in microseconds."""
-    events: list[dict[str, object]] = []
+    """Trace events for several queues, given as (name, records); `ts` and `dur` in microseconds. A queue is a thread,
+    or several where its commands overlap: viewers nest what overlaps on one thread.
+    """
     process = os.getpid()
-    for thread, (name, records) in enumerate(queues):
-        events.append({"ph": "M", "name": "thread_name", "pid": process, "tid": thread, "args": {"name": name}})
-        for record in records:
-            length = record.ended - record.started
-            args: dict[str, object] = {
-                "queued_us": (record.submitted - record.queued) / 1e3,
-                "submitted_us": (record.started - record.submitted) / 1e3,
-            }
-            if record.nbytes is not None:
-                args["bytes"] = record.nbytes
-                if length > 0:
-                    args["GB/s"] = record.nbytes / length
-            events.append(
-                {
-                    "ph": "X",
-                    "name": record.label,
-                    "pid": process,
-                    "tid": thread,
-                    "ts": record.started / 1e3,
-                    "dur": length / 1e3,
-                    "args": args,
-                }
-            )
+    events: list[dict[str, object]] = [_named("process_name", process, 0, "OpenCL commands")]
+    threads = 0
+    for name, records in queues:
+        for number, lane in enumerate(_lanes(records) or [[]], 1):
+            events.append(_named("thread_name", process, threads, name if number == 1 else f"{name}, {number}"))
+            events += [_complete(record, process, threads) for record in lane]
+            threads += 1
     return events
+
+
+def _lanes(records: Sequence[Record]) -> list[list[Record]]:
+    """The records in order of their start, in as few rows as they need not to overlap in any."""
+    lanes: list[list[Record]] = []
+    for record in sorted(records, key=lambda record: record.started):
+        free = next((lane for lane in lanes if lane[-1].ended <= record.started), None)
+        if free is None:
+            lanes.append([record])
+        else:
+            free.append(record)
+    return lanes
+
+
+def _named(what: str, process: int, thread: int, name: str) -> dict[str, object]:
+    return {"ph": "M", "name": what, "pid": process, "tid": thread, "args": {"name": name}}
+
+
+def _complete(record: Record, process: int, thread: int) -> dict[str, object]:
+    length = record.ended - record.started
+    args: dict[str, object] = {
+        "queued_us": (record.submitted - record.queued) / 1e3,
+        "submitted_us": (record.started - record.submitted) / 1e3,
+    }
+    if record.nbytes is not None:
+        args["bytes"] = record.nbytes
+        if length > 0:
+            args["GB/s"] = record.nbytes / length
+    return {
+        "ph": "X", "name": record.label, "pid": process, "tid": thread, "ts": record.started / 1e3, "dur": length / 1e3,
+        "args": args,
+    }  # fmt: skip
 
 
 def _read(event: cl.Event, label: str, nbytes: int | None) -> Record | None:

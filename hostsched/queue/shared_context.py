@@ -20,6 +20,7 @@ from hostsched.driver import opencl
 from hostsched.driver.failures import failure_of
 from hostsched.driver.refusal import opencl_in_use
 from hostsched.errors import DeviceNotFound, OutOfDeviceMemory
+from hostsched.kernels.build_record import BuildRecord
 from hostsched.kernels.program import Program
 from hostsched.memory.arena import Arena
 from hostsched.queue.idle_queues import IdleQueues
@@ -27,20 +28,24 @@ from hostsched.settings import driver_settings
 
 __all__ = ["SharedContext", "new_context", "shared_context"]
 
+_MOST_BUILDS = 4096
+
 
 class SharedContext(LockedContext):
     """One OpenCL context and what is kept with it.
 
     `arena` is the context's memory, `programs` what was built in it last, by source and options, `idle_queues` command
     queues that were used before, `pinned` host memory that reads of a few bytes go through, while none does, `staged`
-    that which long copies go through, by its size, `failed` whether a command was seen to fail.
+    that which long copies go through, by its size, `failed` whether a command was seen to fail, `builds` the last
+    builds, oldest first.
     """
 
-    __slots__ = ("arena", "failed", "idle_queues", "pinned", "programs", "staged")
+    __slots__ = ("arena", "builds", "failed", "idle_queues", "pinned", "programs", "staged")
 
     def __init__(self, device: Device, context: cl.Context) -> None:
         super().__init__(device, context)
         self.programs: OrderedDict[tuple[str, tuple[str, ...]], Program] = OrderedDict()
+        self.builds: deque[BuildRecord] = deque(maxlen=_MOST_BUILDS)
         self.failed = False
         self.arena = Arena(self)
         self.idle_queues = IdleQueues()

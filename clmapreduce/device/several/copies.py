@@ -8,8 +8,9 @@ from weakref import WeakKeyDictionary
 
 import hostsched
 from clmapreduce.device.array import DeviceArray, upload
-from clmapreduce.device.context import LOG, Context
+from clmapreduce.device.context import Context
 from clmapreduce.device.several.split import SplitArray
+from clmapreduce.log import LOG
 
 
 class Lent(DeviceArray):

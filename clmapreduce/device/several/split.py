@@ -16,10 +16,11 @@ import numpy as np
 
 import hostsched
 from clmapreduce.device.array import DeviceArray, NumpyArray, contiguous, empty, write
-from clmapreduce.device.context import LOG, Context
+from clmapreduce.device.context import Context
 from clmapreduce.device.runtime import translated
 from clmapreduce.domain.line import LEAST_WINDOW
 from clmapreduce.dtypes import DType
+from clmapreduce.log import LOG
 
 LEAST_BYTES = 64 << 20
 """Shorter arrays stay on the first device."""

@@ -6,7 +6,6 @@ Who does a block does not change what is computed: blocks follow from the call a
 
 from __future__ import annotations
 
-import logging
 import time
 from collections import deque
 from collections.abc import Callable, Hashable, Sequence
@@ -16,9 +15,9 @@ from clmapreduce.device.context import Context
 from clmapreduce.device.runtime import translated
 from clmapreduce.device.tile_calls import TileCalls
 from clmapreduce.errors import BuildError, ClMapReduceError, DeviceError, DeviceMemoryError
+from clmapreduce.log import LOG
 from clmapreduce.plan import IN_FLIGHT
 
-LOG = logging.getLogger("clmapreduce")
 FAILURES = (DeviceError, DeviceMemoryError, BuildError)
 """What a device that fails raises. Wrong input is refused before there are blocks."""
 
@@ -70,7 +69,9 @@ def spread(
     an error nothing writes to its arrays any more. Where a device fails, the error names it; a context with
     on_failure="redo" does its blocks on the others.
     """
-    _Spread(context, (context,) if alone else context.workers, key, probe).run(blocks)
+    workers, begin = (context,) if alone else context.workers, time.perf_counter()
+    _Spread(context, workers, key, probe).run(blocks)
+    LOG.info("tiles of one call: %d, on devices: %d, in %.3g s", len(blocks), len(workers), time.perf_counter() - begin)
 
 
 class _Spread:

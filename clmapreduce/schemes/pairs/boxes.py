@@ -1,6 +1,6 @@
 """Launch boxes of the portable schemes for pairs: numbers only, by kind of device.
 
-Each row was measured; docs/benchmarks.md says where and what lost.
+Each row was measured; docs/notes says where and what lost.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Launch boxes of schemes that matrix instructions compute: numbers only, measured on an H200; docs/benchmarks.md says
+"""Launch boxes of schemes that matrix instructions compute: numbers only, measured on an H200; docs/notes says
 what lost.
 """
 

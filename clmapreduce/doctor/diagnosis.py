@@ -1,0 +1,143 @@
+"""What OpenCL offers here, what is missing, how to mend it, and whether each device computes rightly: as data."""
+
+from __future__ import annotations
+
+import importlib.metadata
+import json
+import os
+import platform
+import subprocess
+import sys
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import clmapreduce as cm
+from clmapreduce.device.context import driver_report, unusable_devices
+from clmapreduce.terminal.progress import steps
+
+SETTINGS = ("CLMR_DEVICE", "PYOPENCL_CTX", "OCL_ICD_VENDORS", "OCL_ICD_FILENAMES", "OPENCL_VENDOR_PATH")
+SECONDS = 300
+INTEL_LICENCE = "Intel's CPU runtime is proprietary software under Intel's EULA; PoCL is free software."
+_FACTS = (
+    "name", "platform", "vendor", "kind", "version", "driver", "compute_units",
+    "local_memory", "global_memory", "lanes", "fp16", "fp64", "sound_groups",
+)  # fmt: skip
+
+
+@dataclass(frozen=True)
+class DeviceFinding:
+    """One device: its facts, whether it is the default, and check → "" where right, else what went wrong."""
+
+    facts: dict[str, Any]
+    default: bool
+    checks: dict[str, str]
+
+    @property
+    def works(self) -> bool:
+        return bool(self.checks) and not self.wrong
+
+    @property
+    def wrong(self) -> dict[str, str]:
+        """The checks that failed, with what went wrong."""
+        return {check: complaint for check, complaint in self.checks.items() if complaint}
+
+
+@dataclass(frozen=True)
+class Diagnosis:
+    """Everything the doctor knows: `runtimes` is the loader and every driver found, `advice` a line for each ill,
+    `left_out` a line for each device that no call can use; others may work all the same.
+    """
+
+    versions: dict[str, str]
+    settings: dict[str, str]
+    runtimes: list[dict[str, Any]]
+    devices: list[DeviceFinding]
+    advice: list[str]
+    left_out: list[str]
+
+    @property
+    def works(self) -> bool:
+        """Whether there is a device that computes rightly."""
+        return any(device.works for device in self.devices)
+
+    @property
+    def problems(self) -> list[str]:
+        """What is wrong, a few words each. A device that is left out is none where another one works."""
+        wrong = [
+            f"{len(device.wrong)} of {len(device.checks)} checks fail on {device.facts['name']}"
+            for device in self.devices if not device.works
+        ]  # fmt: skip
+        if self.devices and not any(device.default for device in self.devices):
+            wrong.append("the default device cannot be chosen")
+        wrong += [f"{runtime['name']} does not load" for runtime in self.runtimes if mark(runtime) == "FAIL"]
+        return wrong if self.devices else ["there is no OpenCL device", *wrong]
+
+
+def diagnose(full: bool = False) -> Diagnosis:
+    """Asks loader and drivers, and runs the self-test on every device, each in a process of its own, side by side.
+    full: every check in every mode.
+    """
+    devices = cm.devices()
+    with ThreadPoolExecutor(os.cpu_count() or 1) as pool:
+        tests = pool.map(partial(self_test, full=full), range(len(devices)))
+        packages = ("pyopencl", "numpy", "mako")
+        versions = {"clmapreduce": cm.__version__, "Python": platform.python_version()}
+        versions |= {package: importlib.metadata.version(package) for package in packages}
+        versions["system"] = f"{platform.system()} {platform.machine()}"
+        runtimes = [vars(finding) for finding in driver_report()]
+        advice = [line for runtime in runtimes for line in mend(runtime)]
+        default = None
+        if devices:
+            try:
+                default = cm.select_device()
+            except cm.DeviceError as error:  # CLMR_DEVICE or PYOPENCL_CTX names none of them, or several
+                advice.append(str(error))
+        findings = [
+            DeviceFinding(facts_of(device), device == default, checks)
+            for device, checks in zip(devices, steps(tests, len(devices), "testing devices"), strict=True)
+        ]
+    settings = {name: os.environ[name] for name in SETTINGS if name in os.environ}
+    return Diagnosis(versions, settings, runtimes, findings, advice, unusable_devices())
+
+
+def self_test(index: int, full: bool) -> dict[str, str]:
+    """What `selftest` finds on `devices()[index]`; a crash or a hang of its process is a failed check. A device that
+    fails a check is tested in full.
+    """
+    command = [sys.executable, "-m", "clmapreduce.doctor.selftest", str(index), *(["--full"] if full else [])]
+    try:
+        ended = subprocess.run(command, capture_output=True, text=True, timeout=SECONDS, check=False)
+    except subprocess.TimeoutExpired:
+        return {"self-test": f"no answer within {SECONDS} s"}
+    if ended.returncode:
+        last = ended.stderr.strip().splitlines()[-1:]
+        return {"self-test": ": ".join([f"its process ended with code {ended.returncode}", *last])}
+    checks: dict[str, str] = json.loads(ended.stdout.splitlines()[-1])
+    return self_test(index, full=True) if any(checks.values()) and not full else checks
+
+
+def mark(runtime: dict[str, Any]) -> str:
+    """The state of a driver: "ok"; "skip", it loads but is not used; "FAIL", it does not load; "gone", an .icd file
+    names a library that is not there. The last does no harm: Intel's pip package itself brings two such files.
+    """
+    if runtime["loadable"]:
+        return "skip" if runtime["problem"] else "ok"
+    path = Path(runtime["path"])
+    return "gone" if path.is_absolute() and not path.exists() else "FAIL"
+
+
+def mend(runtime: dict[str, Any]) -> list[str]:
+    """The line that mends a driver which is there and does not load; nothing for others."""
+    if mark(runtime) != "FAIL":
+        return []
+    if runtime["origin"] == "pip":
+        return [f'{runtime["name"]} lacks a library: pip install "clmapreduce[intel]". {INTEL_LICENCE}']
+    return [f"{runtime['name']} does not load: reinstall its driver, or remove {runtime['origin']}"]
+
+
+def facts_of(device: cm.Device) -> dict[str, Any]:
+    """The public facts of a device, by name."""
+    return {name: getattr(device, name) for name in _FACTS}

@@ -1,0 +1,1 @@
+"""What the command line is made of: its parser, folded text, progress bars, shell completion."""

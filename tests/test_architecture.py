@@ -23,7 +23,8 @@ ROWS = (
     ("calls",),
     ("tuning",),
     ("primitives", "series", "pairwise", "segmented", "sorting", "cluster"),
-    ("arrays", "dask", "torch"),
+    ("gradients",),
+    ("arrays", "dask", "torch", "jax"),
     ("__init__",),
     ("demo", "doctor", "cli", "__main__"),
 )

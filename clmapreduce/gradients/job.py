@@ -23,9 +23,11 @@ from clmapreduce.reductions.pairs import pair_reduction
 from clmapreduce.vector.node import Category, Variable, Vector
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True)
 class Job:
-    """A reduction without its tensors, one per variable. ranges: which pairs count; None for all."""
+    """A reduction without its tensors, one per variable. ranges: which pairs count; None for all. Equal jobs, of the
+    same ranges, compute the same.
+    """
 
     call: PairCall
     variables: tuple[Variable, ...]
@@ -64,8 +66,7 @@ class Job:
             self.call, formula=formula, reduction=pair_reduction(name), weight=None, names=(),
             axis=self.call.axis if axis is None else axis, options=replace(self.call.options, k=k),
         )  # fmt: skip
-        options = replace(self.options, wait_for=())
-        return Job(call, (*self.variables, *more), options, self.ranges)
+        return Job(call, (*self.variables, *more), self.options, self.ranges)
 
     def named(self, name: str) -> Job:
         """The same with another reduction."""
@@ -78,10 +79,12 @@ class Job:
 
 
 def job_of(call: PairCall, variables: Sequence[Variable], settings: Mapping[str, Any]) -> Job:
-    """The job of a reduction's keywords. Its context is that of the thread that asks: backward passes and callbacks may
-    run in another one. Raises ModeError for `out`.
+    """The job of a reduction's keywords, after the events that it waits for. Its context is that of the thread that
+    asks: backward passes and callbacks may run in another one. Raises ModeError for `out`.
     """
     if settings["out"] is not None:
         raise ModeError("out= is not offered for tensors; take the tensor that the reduction gives")
-    options = replace(call_options(settings), context=context_of(settings["context"]))
+    context = context_of(settings["context"])
+    context.wait_for(settings["wait_for"])
+    options = replace(call_options(settings), context=context, wait_for=())
     return Job(call, tuple(variables), options, settings["ranges"], settings["progress"])

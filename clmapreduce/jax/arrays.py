@@ -85,7 +85,7 @@ def arrays_from(results: Sequence[NumpyArray], like: Any) -> tuple[Any, ...]:
     bytes, else they are copies.
     """
     device = next(iter(like.devices())) if like.committed else None
-    return tuple(jax.device_put(fitting(result), device) for result in results)
+    return tuple(jax.device_put(result, device) for result in results)
 
 
 def fitting(result: NumpyArray) -> NumpyArray:

@@ -14,7 +14,7 @@ import numpy as np
 from clmapreduce.gradients.framework import Framework, Results, Tensors
 from clmapreduce.gradients.job import Job
 from clmapreduce.gradients.terms import gradients
-from clmapreduce.jax.callback import on_host
+from clmapreduce.jax.callback import Callback, on_host
 
 
 @jax.tree_util.register_static
@@ -33,7 +33,7 @@ def is_zero(cotangent: Any) -> bool:
 @partial(jax.custom_vjp, nondiff_argnums=(0,))
 def _reduce(job: Job, *arrays: Any) -> Any:
     """The results of a job, for its arrays."""
-    return on_host(job, job.results, arrays)
+    return on_host(job, Callback(Job.results, job), arrays)
 
 
 def _forward(job: Job, *primals: Any) -> Any:

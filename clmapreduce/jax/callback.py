@@ -13,33 +13,33 @@ from clmapreduce.gradients.job import Job
 from clmapreduce.jax.arrays import arrays_from, fitting, host_view, is_traced
 from clmapreduce.vector.node import Category
 
-Compute = Callable[[Sequence[NumpyArray]], Sequence[NumpyArray]]
-
 
 @dataclass(frozen=True)
-class _Callback:
-    """What a program of JAX calls. Equal ones are one program to JAX."""
+class Callback:
+    """A call that a program of JAX makes: compute(owner, arrays). Equal ones are one program, compiled once."""
 
-    compute: Compute
+    compute: Callable[[Any, Sequence[NumpyArray]], Sequence[NumpyArray]]
+    owner: Any
 
     def __call__(self, *arrays: Any) -> tuple[NumpyArray, ...]:
-        return tuple(fitting(result) for result in self.compute([host_view(x) for x in arrays]))
+        results = self.compute(self.owner, [host_view(x) for x in arrays])
+        return tuple(map(fitting, results))
 
 
-def on_host(job: Job, compute: Compute, arrays: Sequence[Any]) -> tuple[Any, ...]:
-    """What `compute` gives for arrays, one per variable of a job; its results have shapes and dtypes as the job's.
+def on_host(job: Job, callback: Callback, arrays: Sequence[Any]) -> tuple[Any, ...]:
+    """What a call gives for arrays, one per variable of a job; its results have shapes and dtypes as the job's.
 
     Under jit and vmap the job is planned while JAX traces, which raises what is wrong with it, and run as a callback.
     vmap adds a batch axis.
     """
     if not is_traced(arrays):
-        return arrays_from(compute([host_view(x) for x in arrays]), arrays[0])
+        return arrays_from(callback(*arrays), arrays[0])
     shapes = [
         jax.ShapeDtypeStruct(shape, jax.dtypes.canonicalize_dtype(dtype))
         for shape, dtype in job.outputs([x.shape for x in arrays], arrays[0].dtype)
     ]
     level = _of_equal_rank(job, arrays)
-    results: tuple[Any, ...] = jax.pure_callback(_Callback(compute), tuple(shapes), *level, vmap_method="expand_dims")
+    results: tuple[Any, ...] = jax.pure_callback(callback, tuple(shapes), *level, vmap_method="expand_dims")
     return results
 
 

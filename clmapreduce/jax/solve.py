@@ -11,14 +11,14 @@ from clmapreduce.errors import ModeError
 from clmapreduce.gradients.system import System, system_call
 from clmapreduce.jax.arrays import array_of, host_view, is_traced, jax_arrays
 from clmapreduce.jax.autodiff import JAX, Needed, is_zero
-from clmapreduce.jax.callback import on_host
+from clmapreduce.jax.callback import Callback, on_host
 from clmapreduce.pairwise.kernelsolve import Solver
 
 
 @partial(jax.custom_vjp, nondiff_argnums=(0,))
 def _solve(system: System, *arrays: Any) -> Any:
     """The solution a of α a + Σ F(a) = b, for a system's arrays, with b in the place of a. F is symmetric."""
-    (solution,) = on_host(system.job, system.solutions, arrays)
+    (solution,) = on_host(system.job, Callback(System.solutions, system), arrays)
     return solution
 
 

@@ -92,6 +92,20 @@ def test_hessians_by_two_reverse_passes(how: Any, rng: np.random.Generator) -> N
     np.testing.assert_allclose(ours, exact, rtol=1e-9, atol=1e-9)
 
 
+def test_loops_and_checkpoints(how: Any, rng: np.random.Generator) -> None:
+    x, y = (jnp.asarray(rng.standard_normal(shape)) for shape in [(4, 3), (5, 3)])
+    ours = lambda x: (-cj.Vi(x).sqdist(cj.Vj(y))).sumsoftmaxweight(cj.Vj(y), 1, **how)  # noqa: E731
+    exact = lambda x: jax.nn.softmax(-jnp.square(x[:, None] - y[None]).sum(-1), 1) @ y  # noqa: E731
+
+    def gradient(step: Any) -> Any:
+        """Of three steps of a mean shift."""
+        steps = lambda x: jax.lax.scan(lambda x, _: (step(x), None), x, length=3)[0]  # noqa: E731
+        return jax.grad(lambda x: jnp.square(steps(x)).sum())(x)
+
+    for step in (ours, jax.checkpoint(ours)):
+        np.testing.assert_allclose(gradient(step), gradient(exact), rtol=1e-9, atol=1e-9)
+
+
 @pytest.mark.parametrize("jit", [False, True])
 def test_indices(jit: bool, how: Any, rng: np.random.Generator) -> None:
     x, y = rng.standard_normal((33, 3)), rng.standard_normal((257, 3))

@@ -24,7 +24,7 @@ ROWS = (
     ("tuning",),
     ("primitives", "series", "pairwise", "segmented", "sorting", "cluster"),
     ("gradients",),
-    ("arrays", "dask", "torch", "jax"),
+    ("arrays", "dask", "torch", "jax", "sklearn"),
     ("__init__",),
     ("demo", "doctor", "cli", "__main__"),
 )

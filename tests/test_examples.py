@@ -27,7 +27,7 @@ SHAPES = ((3,), (1000,), (200, 3), (7, 100))
 
 def skip_what_is_missing(path: Path) -> None:
     """Skips the example of a library that is not installed."""
-    for library in ("torch", "dask", "jax"):
+    for library in ("torch", "dask", "jax", "sklearn"):
         if path.stem.endswith(f"_{library}"):
             pytest.importorskip(library)
 

@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+import pickle
 from typing import Any
 
 import numpy as np
 import pytest
 
 import clmapreduce as cm
+from clmapreduce.device.context import shared_context, spelled_device
 
 pytest.importorskip("sklearn")
 
 from scipy.integrate import quad
 from scipy.special import gamma
+from sklearn.base import clone
 from sklearn.neighbors import KernelDensity as ExactDensity
 from sklearn.neighbors import NearestNeighbors as ExactNeighbors
 
@@ -148,6 +151,18 @@ def test_float32_is_kept(home: cm.Context, rng: np.random.Generator) -> None:
     densities = KernelDensity().fit(x).score_samples(x)
     assert distances.dtype == densities.dtype == np.float32
     np.testing.assert_allclose(densities, ExactDensity().fit(x).score_samples(x), rtol=1e-5)
+
+
+def test_a_device_is_named_by_a_text(context: cm.Context) -> None:
+    """Estimators are cloned and pickled, and run there then."""
+    x, plans = np.eye(29, dtype=np.float32), shared_context(context.device).caches().plans
+    estimator = NearestNeighbors(n_neighbors=1, metric="chebyshev", device=spelled_device(context.device))
+    copied = pickle.loads(pickle.dumps(clone(estimator).fit(x)))
+    before = len(plans)
+    np.testing.assert_array_equal(copied.kneighbors(x, return_distance=False)[:, 0], np.arange(29))
+    assert len(plans) == before + 1
+    with pytest.raises(cm.DeviceError, match="give a text"):
+        estimator.set_params(device=context.device).fit(x).kneighbors()
 
 
 def test_what_is_refused(home: cm.Context, rng: np.random.Generator) -> None:

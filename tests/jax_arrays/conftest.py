@@ -6,11 +6,10 @@ from collections.abc import Iterator
 
 import pytest
 
-jax = pytest.importorskip("jax")
-
 
 @pytest.fixture(autouse=True)
 def wide_numbers() -> Iterator[None]:
+    jax = pytest.importorskip("jax")
     before = jax.config.jax_enable_x64
     jax.config.update("jax_enable_x64", True)
     yield

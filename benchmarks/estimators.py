@@ -67,10 +67,12 @@ def ridges() -> Iterator[Case]:
 
 
 def neighbours() -> Iterator[Case]:
-    for features, algorithm in ((3, "auto"), (10, "auto"), (10, "brute"), (50, "brute")):
-        x, _, new = points(20_000, features)
+    for count, features, algorithm in (
+        (20_000, 3, "auto"), (100_000, 3, "auto"), (20_000, 10, "auto"), (20_000, 10, "brute"), (20_000, 50, "brute"),
+    ):  # fmt: skip
+        x, _, new = points(count, features)
         ours, theirs = NearestNeighbors().fit(x), ExactNeighbors(algorithm=algorithm, n_jobs=-1).fit(x)
-        name = f"NearestNeighbors, 20,000 × {features}, 5 each, {algorithm}"
+        name = f"NearestNeighbors, {count:,} × {features}, 5 each, {algorithm}"
         yield name, partial(distances, ours, new), partial(distances, theirs, new)
 
 
@@ -83,7 +85,7 @@ def densities() -> Iterator[Case]:
 
 
 def processes() -> Iterator[Case]:
-    for count in (2_000, 6_000):
+    for count in (2_000, 5_000):
         x, y, new = points(count, 5, "float64")
         how = {"kernel": RBF(1.0) + WhiteKernel(0.1), "optimizer": None}
         ours, theirs = GaussianProcessRegressor(**how), ExactProcess(**how)

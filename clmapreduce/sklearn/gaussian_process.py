@@ -18,7 +18,10 @@ from clmapreduce.errors import ArgumentError, ModeError
 from clmapreduce.pairwise import LazyTensor
 from clmapreduce.sklearn.gp_kernels import covariance, noise
 from clmapreduce.sklearn.places import context_for
-from clmapreduce.sklearn.systems import by_gradients, is_direct, ridge
+from clmapreduce.sklearn.systems import by_gradients, is_direct, ridge, stored
+
+MOST_DIRECT = 8000
+"""Deviations take a factor, or a solve for each point; that of 8,000 rows holds 512 MB."""
 
 COLUMNS = 16
 """Of covariances that are solved for together, where there is no factor."""
@@ -31,7 +34,7 @@ class GaussianProcessRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):
     noise, a number. optimizer, n_restarts_optimizer: how hyperparameters are found, None leaves them. It is
     scikit-learn's regressor that finds them, by `optimizer_samples` random samples where there are more. normalize_y,
     random_state: as there. solver: "direct" factors the matrix of the samples, "cg" never holds it, "auto" is direct up
-    to 2,000 samples. tol: of "cg": the residual that is left, relative to its right-hand side. device: None for the
+    to 8,000 samples. tol: of "cg": the residual that is left, relative to its right-hand side. device: None for the
     thread's, else a word such as "gpu".
 
     Attributes: kernel_, X_train_, y_train_, alpha_ (n_samples,) or (n_samples, n_targets), n_iter_ (1 if direct), L_
@@ -61,7 +64,7 @@ class GaussianProcessRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):
         self.L_: NumpyArray | None = None
         self.log_marginal_likelihood_value_: float | None = None
         targets = self.y_train_.reshape(len(X), -1)
-        direct = is_direct(self.solver, len(X))
+        direct = is_direct(self.solver, len(X), MOST_DIRECT)
         solution, self.n_iter_ = self._factored(targets) if direct else self._solved(targets)
         self.alpha_ = solution.reshape(y.shape)
         return self
@@ -84,8 +87,7 @@ class GaussianProcessRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):
         if return_std:
             variances = np.maximum(self.kernel_.diag(X) - known, 0)
             return mean, np.sqrt(np.multiply.outer(variances, self._scale**2))
-        own = np.asarray(covariance(self.kernel_, X, X).dense(context=context_for(self.device))).copy()
-        own.flat[:: len(X) + 1] += noise(self.kernel_)
+        own = stored(covariance(self.kernel_, X, X), noise(self.kernel_), context_for(self.device))
         return mean, np.multiply.outer(own - known, self._scale**2)
 
     def sample_y(self, X: Any, n_samples: int = 1, random_state: Any = 0) -> NumpyArray:
@@ -117,10 +119,9 @@ class GaussianProcessRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):
 
     def _factored(self, targets: NumpyArray) -> tuple[NumpyArray, int]:
         """The solution by a factor, which is kept, with the likelihood. Raises ArgumentError where there is none."""
-        matrix = np.asarray(self._matrix().dense(context=context_for(self.device))).copy()
-        matrix.flat[:: len(matrix) + 1] += self._ridge
-        try:
-            factor = np.asarray(scipy.linalg.cholesky(matrix, lower=True, check_finite=False))
+        matrix = stored(self._matrix(), self._ridge, context_for(self.device))
+        try:  # in place: the transposed matrix is the same one, in LAPACK's order
+            factor = np.asarray(scipy.linalg.cholesky(matrix.T, lower=True, overwrite_a=True, check_finite=False))
         except np.linalg.LinAlgError:
             raise ArgumentError(
                 f"the covariance of the samples is not positive definite with alpha={self.alpha!r}; give a larger alpha"

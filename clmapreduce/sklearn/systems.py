@@ -18,16 +18,14 @@ from clmapreduce.errors import ArgumentError
 from clmapreduce.pairwise import LazyTensor
 
 SOLVERS = ("auto", "direct", "cg")
-DIRECT_ROWS = 2000
-"""A factor takes the same time for every matrix: 0.2 to 0.8 s for 2,000 rows on two cores. Gradients took 0.1 s for an
-alpha of 1 and 1.4 s for 0.01; from 4,000 rows on they win where the matrix is well conditioned, and save its memory.
-"""
 
 
-def is_direct(solver: Any, rows: int) -> bool:
-    """Whether a system of so many rows is solved by a factor. Raises ModeError for an unknown solver."""
+def is_direct(solver: Any, rows: int, most: int) -> bool:
+    """Whether a system of so many rows is solved by a factor: "auto" does up to `most`. Raises ModeError for an unknown
+    solver.
+    """
     name = choice(solver, "solver", SOLVERS)
-    return name == "direct" or (name == "auto" and rows <= DIRECT_ROWS)
+    return name == "direct" or (name == "auto" and rows <= most)
 
 
 def ridge(alpha: Any) -> float:
@@ -38,17 +36,23 @@ def ridge(alpha: Any) -> float:
     return number
 
 
+def stored(kernel: LazyTensor, ridge: float, context: Context) -> NumpyArray:
+    """K + ridge Id as an array (N, N)."""
+    matrix = np.asarray(kernel.dense(context=context))
+    matrix.flat[:: len(matrix) + 1] += ridge
+    return matrix
+
+
 def by_factor(matrix: NumpyArray, b: NumpyArray) -> NumpyArray:
-    """The solution for a symmetric matrix (N, N), which is overwritten, and b (N, D); that of least squares, with a
-    warning, where the matrix is not positive definite.
+    """The solution for a symmetric matrix (N, N) and b (N, D). Where the matrix is not positive definite it is that of
+    least squares, with a warning.
     """
     try:
         factor = scipy.linalg.cho_factor(matrix, lower=True, check_finite=False)
     except np.linalg.LinAlgError:
         warnings.warn("the kernel's matrix is not positive definite; its system is solved by least squares. "
                       "A larger alpha helps", RuntimeWarning, stacklevel=3)  # fmt: skip
-        whole = np.tril(matrix) + np.tril(matrix, -1).T
-        return np.asarray(scipy.linalg.lstsq(whole, b)[0])
+        return np.asarray(scipy.linalg.lstsq(matrix, b)[0])
     return np.asarray(scipy.linalg.cho_solve(factor, b, check_finite=False))
 
 

@@ -21,13 +21,20 @@ class Shape:
     coef0: float
 
 
+def cosine(x: LazyTensor, y: LazyTensor) -> LazyTensor:
+    """The cosine between vectors; 0 where one of them is 0."""
+    squares = (x | x), (y | y)
+    one, other = ((square + (square == 0)).sqrt() for square in squares)
+    return (x | y) / one / other
+
+
 KERNELS: dict[str, Callable[[LazyTensor, LazyTensor, Shape], LazyTensor]] = {
     "linear": lambda x, y, shape: x | y,
     "rbf": lambda x, y, shape: (-shape.gamma * x.sqdist(y)).exp(),
     "laplacian": lambda x, y, shape: (-shape.gamma * (x - y).abs().sum()).exp(),
     "poly": lambda x, y, shape: (shape.gamma * (x | y) + shape.coef0) ** shape.degree,
     "sigmoid": lambda x, y, shape: 1 - 2 / ((2 * (shape.gamma * (x | y) + shape.coef0)).exp() + 1),
-    "cosine": lambda x, y, shape: (x | y) / (x | x).sqrt() / (y | y).sqrt(),
+    "cosine": lambda x, y, shape: cosine(x, y),
 }  # fmt: skip
 KERNELS["polynomial"] = KERNELS["poly"]
 

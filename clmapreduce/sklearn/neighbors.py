@@ -14,6 +14,7 @@ from clmapreduce.checks import choice, finite, whole
 from clmapreduce.device.array import NumpyArray
 from clmapreduce.errors import ArgumentError, ShapeError
 from clmapreduce.pairwise import LazyTensor, Vi, Vj
+from clmapreduce.sklearn.kernels import cosine
 from clmapreduce.sklearn.places import FLOATS, context_for
 from clmapreduce.sklearn.systems import tile_rows
 
@@ -26,7 +27,7 @@ METRICS: dict[str, tuple[Distance, Finish]] = {
     "manhattan": (lambda x, y, p: (x - y).abs().sum(), lambda d, p: d),
     "chebyshev": (lambda x, y, p: (x - y).abs().max(), lambda d, p: d),
     "minkowski": (lambda x, y, p: ((x - y).abs() ** p).sum(), lambda d, p: d ** (1 / p)),
-    "cosine": (lambda x, y, p: 1 - (x | y) / (x | x).sqrt() / (y | y).sqrt(), lambda d, p: d),
+    "cosine": (lambda x, y, p: (1 - cosine(x, y)).relu(), lambda d, p: d),
 }
 """By name: what is compared, and the distance that follows from it."""
 METRICS |= {"l2": METRICS["euclidean"], "l1": METRICS["manhattan"], "cityblock": METRICS["manhattan"]}

@@ -16,10 +16,11 @@ pytest.importorskip("sklearn")
 from scipy.integrate import quad
 from scipy.special import gamma
 from sklearn.base import clone
+from sklearn.kernel_ridge import KernelRidge as ExactRidge
 from sklearn.neighbors import KernelDensity as ExactDensity
 from sklearn.neighbors import NearestNeighbors as ExactNeighbors
 
-from clmapreduce.sklearn import KernelDensity, NearestNeighbors
+from clmapreduce.sklearn import KernelDensity, KernelRidge, NearestNeighbors
 
 pytestmark = pytest.mark.drawn
 
@@ -89,6 +90,17 @@ def exactly(kernel: str, x: Any, queries: Any, h: float, weights: Any) -> Any:
     integral = 2 * np.pi ** (d / 2) / gamma(d / 2) * quad(lambda r: float(shape(r)) * r ** (d - 1), 0, end)[0]
     values = shape(np.sqrt(np.square(queries[:, None] - x).sum(-1)) / h)
     return np.average(values, axis=1, weights=weights) / integral / h**d
+
+
+def test_cosines_of_zero_vectors_are_0(home: cm.Context, rng: np.random.Generator) -> None:
+    x = rng.standard_normal((9, 3))
+    x[::4] = 0
+    found, exact = (kind(metric="cosine", **how).fit(x).kneighbors(x, 9)[0] for kind, how in (
+        (NearestNeighbors, {}), (ExactNeighbors, {"algorithm": "brute"})))  # fmt: skip
+    np.testing.assert_allclose(found[x.any(1)], exact[x.any(1)], rtol=1e-12, atol=1e-12)
+    assert (found[::4] == 1).all()
+    with_zeros = KernelRidge(kernel="cosine").fit(x, x[:, 0]).predict(x)
+    np.testing.assert_allclose(with_zeros, ExactRidge(kernel="cosine").fit(x, x[:, 0]).predict(x), rtol=1e-10, atol=1e-10)
 
 
 @pytest.mark.parametrize("kernel", KERNELS)

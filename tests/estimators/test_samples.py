@@ -39,13 +39,13 @@ def test_neighbours(name: str, count: int, features: int, home: cm.Context, rng:
     k = min(5, count - 1)
     ours = NearestNeighbors(n_neighbors=k, **METRICS[name]).fit(x)
     exact = ExactNeighbors(n_neighbors=k, algorithm="brute", **METRICS[name]).fit(x)
-    for given in (queries, None):
-        (distances, places), expected = ours.kneighbors(given), exact.kneighbors(given)
+    for points in (queries, None):
+        (distances, places), expected = ours.kneighbors(points), exact.kneighbors(points)
         np.testing.assert_array_equal(places, expected[1])
         np.testing.assert_allclose(distances, expected[0], rtol=1e-9, atol=1e-9)
-        np.testing.assert_array_equal(ours.kneighbors(given, k, return_distance=False), places)
+        np.testing.assert_array_equal(ours.kneighbors(points, k, return_distance=False), places)
         for mode in ("connectivity", "distance"):
-            graph, other = ours.kneighbors_graph(given, mode=mode), exact.kneighbors_graph(given, mode=mode)
+            graph, other = ours.kneighbors_graph(points, mode=mode), exact.kneighbors_graph(points, mode=mode)
             np.testing.assert_allclose(graph.toarray(), other.toarray(), rtol=1e-9, atol=1e-9)
 
 
@@ -55,12 +55,12 @@ def test_neighbours_within_a_radius(name: str, home: cm.Context, rng: np.random.
     ours, exact = (
         m.fit(x) for m in (NearestNeighbors(radius=0.8, **METRICS[name]), ExactNeighbors(radius=0.8, algorithm="brute", **METRICS[name]))
     )
-    for given in (queries, None):
-        found, expected = (m.radius_neighbors(given, sort_results=True) for m in (ours, exact))
+    for points in (queries, None):
+        found, expected = (m.radius_neighbors(points, sort_results=True) for m in (ours, exact))
         for row in range(len(expected[0])):
             np.testing.assert_array_equal(found[1][row], expected[1][row])
             np.testing.assert_allclose(found[0][row], expected[0][row], rtol=1e-9, atol=1e-9)
-        unsorted = ours.radius_neighbors(given, return_distance=False)
+        unsorted = ours.radius_neighbors(points, return_distance=False)
         assert all(np.array_equal(a, np.sort(b)) for a, b in zip(unsorted, expected[1], strict=True))
 
 

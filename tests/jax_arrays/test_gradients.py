@@ -137,13 +137,18 @@ def test_jit_gives_the_same_values_and_gradients(name: str, how: Any, rng: np.ra
 
 
 def test_only_what_is_asked_for_is_differentiated(how: Any, rng: np.random.Generator) -> None:
-    """By b alone the formula is linear: a Step in it, whose gradient nobody needs, is no obstacle."""
-    x, y, b, g = inputs(rng, 6, 7)
+    """One gradient is one more plan: a sum over i for y and b, over j for x and g. All of them are two."""
+    arrays = inputs(rng, 6, 7)
     reduction = cj.Genred(FORMULA, ALIASES, axis=1)
     for place in range(4):
-        ours, exact = (jax.grad(lambda *a, f=f: f(*a).sum(), place)(x, y, b, g) for f in (
-            lambda *a: reduction(*a, **how), dense))  # fmt: skip
+        own = {**how, "context": cm.Context(how["context"].device)}
+        ours, exact = (jax.grad(lambda *a, f=f: f(*a).sum(), place)(*arrays) for f in (
+            lambda *a, own=own: reduction(*a, **own), dense))  # fmt: skip
         near(ours, exact)
+        assert len(own["context"].caches().plans) == 1 + 1
+    whole = {**how, "context": cm.Context(how["context"].device)}
+    jax.grad(lambda *a: reduction(*a, **whole).sum(), (0, 1, 2, 3))(*arrays)
+    assert len(whole["context"].caches().plans) == 1 + 2
 
 
 @pytest.mark.parametrize("jit", [False, True])

@@ -91,7 +91,7 @@ $(VENV)/.demo-$(DRIVER): pyproject.toml $(VENV)/.made
 	@touch $@
 
 $(VENV)/.test: pyproject.toml $(VENV)/.made
-	@echo "Installing into $(VENV) (about 450 MB to download, the first time) ..."
+	@echo "Installing into $(VENV) (about 560 MB to download, the first time) ..."
 	@$(INSTALL) '.[test]'
 	@touch $@
 

@@ -23,7 +23,8 @@ ROWS = (
     ("calls",),
     ("tuning",),
     ("primitives", "series", "pairwise", "segmented", "sorting", "cluster"),
-    ("arrays", "dask", "torch"),
+    ("gradients",),
+    ("arrays", "dask", "torch", "jax", "sklearn"),
     ("__init__",),
     ("terminal", "demo", "doctor", "bench", "cli", "__main__"),
 )

@@ -17,7 +17,7 @@ MOST_LONG_SIGNATURES = 0
 
 PUBLIC = ("clmapreduce/pairwise/genred", "clmapreduce/pairwise/kernelsolve", "clmapreduce/pairwise/reduction",
            "clmapreduce/pairwise/solve.py", "clmapreduce/primitives/", "clmapreduce/segmented/",
-           "clmapreduce/series/")  # fmt: skip
+           "clmapreduce/series/", "clmapreduce/sklearn/")  # fmt: skip
 """Where users' functions are, whose many keywords stay."""
 
 

@@ -7,14 +7,10 @@ from typing import Any
 
 import torch
 
-from clmapreduce.errors import FormulaError
-from clmapreduce.torch.job import Job
-from clmapreduce.torch.rules import RULES
-from clmapreduce.vector import OPERATIONS, ZERO
-from clmapreduce.vector.derivative import gradient
-from clmapreduce.vector.node import Category, Variable, Vector
-
-Term = tuple[Vector, Vector]
+from clmapreduce.gradients.framework import Framework, Results, Tensors
+from clmapreduce.gradients.job import Job
+from clmapreduce.gradients.terms import gradients
+from clmapreduce.torch.tensors import host_view, tensor_from
 
 
 class _Reduce(torch.autograd.Function):
@@ -22,7 +18,8 @@ class _Reduce(torch.autograd.Function):
 
     @staticmethod
     def forward(ctx: Any, job: Job, *tensors: Any) -> Any:
-        results = job.compute(tensors)
+        device = tensors[0].device
+        results = tuple(tensor_from(result, device) for result in job.results(list(map(host_view, tensors))))
         ctx.job = job
         ctx.save_for_backward(*tensors, *results)
         ctx.mark_non_differentiable(*(result for result in results if not result.is_floating_point()))
@@ -33,60 +30,48 @@ class _Reduce(torch.autograd.Function):
     def backward(ctx: Any, *cotangents: Any) -> Any:
         job, count, saved = ctx.job, len(ctx.job.variables), ctx.saved_tensors
         tensors, needed = saved[:count], ctx.needs_input_grad[1:]
-        rule = RULES.get(job.call.reduction.name)
-        if rule is None:
-            raise FormulaError(f"{job.call.reduction.name} has no gradient; those of {', '.join(RULES)} are known")
         if cotangents[0] is None:
             return (None, *(None for _ in tensors))
-        terms, more, beside = rule(job, tensors, saved[count], cotangents[0], run)
-        return (None, *summed_gradients(job, terms, (tensors, needed), (more, beside)))
+        return (None, *gradients(TORCH, job, (tensors, needed), saved[count], cotangents[0]))
 
 
-def run(job: Job, tensors: Sequence[Any]) -> tuple[Any, ...]:
-    """The results of a job whose reduction has a rule, with gradients where tensors ask for them."""
-    results: tuple[Any, ...] = _Reduce.apply(job, *tensors)
-    return results
+class Torch(Framework):
+    """PyTorch."""
+
+    def run(self, job: Job, tensors: Tensors) -> Results:
+        results: Results = _Reduce.apply(job, *tensors)
+        return results
+
+    def constants(self, job: Job, tensors: Tensors) -> Results:
+        with torch.no_grad():
+            return self.run(job, tensors)
+
+    def where(self, mask: Any, chosen: Any, other: Any) -> Any:
+        return torch.where(mask, chosen, other)
+
+    def clamped(self, places: Any, last: int) -> Any:
+        return places.clamp(0, last)
+
+    def root(self, values: Any) -> Any:
+        return values.sqrt()
+
+    def split(self, tensor: Any, dims: Sequence[int]) -> Sequence[Any]:
+        parts: Sequence[Any] = tensor.split(list(dims), -1)
+        return parts
+
+    def fitted(self, values: Any, shape: tuple[int, ...]) -> Any:
+        return values.sum_to_size(shape)
+
+    def spread(self, values: Any, shape: tuple[int, ...]) -> Any:
+        return values.expand(shape)
+
+    def gathered(self, tensor: Any, places: Any) -> Any:
+        batch, dim = places.shape[:-2], tensor.shape[-1]
+        index = places.flatten(-2).unsqueeze(-1).expand(*batch, -1, dim)
+        return tensor.expand(*batch, *tensor.shape[-2:]).gather(-2, index).unflatten(-2, places.shape[-2:])
+
+    def stacked(self, coordinates: Sequence[Any]) -> Any:
+        return torch.stack(list(coordinates), -1).transpose(-2, -3)
 
 
-def summed_gradients(
-    job: Job, terms: Sequence[Term], inputs: tuple[Sequence[Any], Sequence[bool]],
-    beside: tuple[Sequence[Variable], Sequence[Any]],
-) -> list[Any]:  # fmt: skip
-    """Per variable of a job, the sum over pairs of all terms' gradients by it; None where it is 0 or not needed.
-
-    terms: formulas and their cotangents. inputs: tensors, and which of them need one. beside: more variables of the
-    cotangents, and their tensors.
-    """
-    (tensors, needed), (more, others) = inputs, beside
-    formulas = {v: _total(terms, v) for v, is_needed in zip(job.variables, needed, strict=True) if is_needed}
-    nonzero = {v: formula for v, formula in formulas.items() if formula.operation is not ZERO}
-    own = {Category.I: 1, Category.J: 0}
-    axes = [own[v.category] for v in nonzero if v.category in own] or [1]
-    groups: dict[int, list[Variable]] = {}
-    for v in nonzero:
-        groups.setdefault(own.get(v.category, axes[0]), []).append(v)
-    results: dict[Variable, Any] = {}
-    for axis, variables in groups.items():
-        joint = OPERATIONS["Concat"](*(nonzero[v] for v in variables)) if len(variables) > 1 else nonzero[variables[0]]
-        (together,) = run(job.derived("Sum", joint, more, axis), (*tensors, *others))
-        results |= zip(variables, together.split([v.dim for v in variables], -1), strict=True)
-    return [
-        _fitted(results[v], v, tensor) if v in results else None
-        for v, tensor in zip(job.variables, tensors, strict=True)
-    ]
-
-
-def _total(terms: Sequence[Term], variable: Variable) -> Vector:
-    """The sum of the terms' gradients by a variable, for one pair."""
-    parts = [gradient(formula, variable, cotangent) for formula, cotangent in terms]
-    total = parts[0]
-    for part in parts[1:]:
-        total = OPERATIONS["Add"](total, part)
-    return total
-
-
-def _fitted(gradients: Any, variable: Variable, tensor: Any) -> Any:
-    """Gradients per row, in every batch, as those of one variable's tensor."""
-    if variable.category is Category.PARAMETER:
-        gradients = gradients.sum(-2)
-    return gradients.sum_to_size(tensor.shape)
+TORCH = Torch()

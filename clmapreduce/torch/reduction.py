@@ -5,11 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+import torch
+
+from clmapreduce.gradients.composed import reduce
+from clmapreduce.gradients.job import job_of
 from clmapreduce.pairwise.call import PairCall
 from clmapreduce.pairwise.inputs import Inputs
 from clmapreduce.pairwise.reduction import Reduced
-from clmapreduce.torch.composed import reduce
-from clmapreduce.torch.job import job_of
+from clmapreduce.torch.autograd import TORCH
 from clmapreduce.torch.tensors import TensorArray, array_of, tensors_of
 
 
@@ -25,8 +28,9 @@ class TensorReduced(Reduced):
 
     def _run(self, call: PairCall, inputs: Inputs, settings: Mapping[str, Any]) -> Any:
         arrays = inputs.arrays
-        job = job_of(call, tuple(arrays), settings)
-        results = tuple(map(TensorArray, reduce(job, tensors_of(tuple(arrays.values())))))
+        job, tensors = job_of(call, tuple(arrays), settings), tensors_of(tuple(arrays.values()))
+        followed = torch.is_grad_enabled() and any(tensor.requires_grad for tensor in tensors)
+        results = tuple(map(TensorArray, reduce(TORCH, job, tensors, followed)))
         return results[0] if len(results) == 1 else results
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any, TypeAlias
 
-from clmapreduce.torch.job import Job
+from clmapreduce.gradients.job import Job
 from clmapreduce.vector import OPERATIONS
 from clmapreduce.vector.node import Variable, Vector
 

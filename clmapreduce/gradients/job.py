@@ -6,20 +6,28 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+import numpy as np
+
+from clmapreduce.calls.call import Output
 from clmapreduce.calls.options import Options
+from clmapreduce.calls.prepared import Planned
+from clmapreduce.device.array import NumpyArray
+from clmapreduce.device.context import context_of
+from clmapreduce.dtypes import DType
 from clmapreduce.errors import ModeError
-from clmapreduce.pairwise.call import PairCall
+from clmapreduce.pairwise.call import PairCall, plan_pairs
 from clmapreduce.pairwise.reduction import call_options
 from clmapreduce.pairwise.streamed import reduced
 from clmapreduce.ranges import Ranges
 from clmapreduce.reductions.pairs import pair_reduction
-from clmapreduce.torch.tensors import host_view, tensor_from
 from clmapreduce.vector.node import Category, Variable, Vector
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True)
 class Job:
-    """A reduction without its tensors, one per variable. ranges: which pairs count; None for all."""
+    """A reduction without its tensors, one per variable. ranges: which pairs count; None for all. Equal jobs, of the
+    same ranges, compute the same.
+    """
 
     call: PairCall
     variables: tuple[Variable, ...]
@@ -37,12 +45,18 @@ class Job:
         """The category of what is reduced."""
         return Category.J if self.call.axis == 1 else Category.I
 
-    def compute(self, tensors: Sequence[Any]) -> tuple[Any, ...]:
-        """The results, without gradients. Raises what `reduce_pairs` raises."""
-        arrays = {variable: host_view(tensor) for variable, tensor in zip(self.variables, tensors, strict=True)}
-        results = reduced(self.call, arrays, self.options, self.ranges, progress=self.progress)
-        device = tensors[0].device
-        return tuple(tensor_from(result, device) for result in (results if isinstance(results, tuple) else (results,)))
+    def results(self, arrays: Sequence[NumpyArray]) -> tuple[NumpyArray, ...]:
+        """The results for arrays, one per variable. Raises what `reduce_pairs` raises."""
+        by_variable = dict(zip(self.variables, arrays, strict=True))
+        results = reduced(self.call, by_variable, self.options, self.ranges, progress=self.progress)
+        return results if isinstance(results, tuple) else (results,)
+
+    def outputs(self, shapes: Sequence[tuple[int, ...]], dtype: DType) -> list[Output]:
+        """The shape and the dtype of every result for arrays of such shapes. Raises what `reduce_pairs` raises."""
+        examples = {v: np.zeros(shape, dtype) for v, shape in zip(self.variables, shapes, strict=True)}
+        options = replace(self.options, context=context_of(self.options.context).workers[0])
+        planned = plan_pairs(self.call, examples, options, ranges=self.ranges)
+        return list(planned.outputs) if isinstance(planned, Planned) else [(x.shape, x.dtype) for x in planned]
 
     def derived(
         self, name: str, formula: Vector, more: Sequence[Variable] = (), axis: int | None = None, k: int | None = None
@@ -52,8 +66,7 @@ class Job:
             self.call, formula=formula, reduction=pair_reduction(name), weight=None, names=(),
             axis=self.call.axis if axis is None else axis, options=replace(self.call.options, k=k),
         )  # fmt: skip
-        options = replace(self.options, wait_for=())
-        return Job(call, (*self.variables, *more), options, self.ranges)
+        return Job(call, (*self.variables, *more), self.options, self.ranges)
 
     def named(self, name: str) -> Job:
         """The same with another reduction."""
@@ -66,7 +79,12 @@ class Job:
 
 
 def job_of(call: PairCall, variables: Sequence[Variable], settings: Mapping[str, Any]) -> Job:
-    """The job of a reduction's keywords. Raises ModeError for `out`."""
+    """The job of a reduction's keywords, after the events that it waits for. Its context is that of the thread that
+    asks: backward passes and callbacks may run in another one. Raises ModeError for `out`.
+    """
     if settings["out"] is not None:
         raise ModeError("out= is not offered for tensors; take the tensor that the reduction gives")
-    return Job(call, tuple(variables), call_options(settings), settings["ranges"], settings["progress"])
+    context = context_of(settings["context"])
+    context.wait_for(settings["wait_for"])
+    options = replace(call_options(settings), context=context, wait_for=())
+    return Job(call, tuple(variables), options, settings["ranges"], settings["progress"])

@@ -1,0 +1,1 @@
+"""Gradients of pairwise reductions, for any library of tensors: which reduction has which gradient."""

@@ -58,7 +58,7 @@ def write_trace(queues: Iterable[Queue], path: str | os.PathLike[str]) -> None:
     """Writes the commands of profiling queues to `path` as Chrome Trace Event JSON, for Perfetto or chrome://tracing.
     Raises WrongArgument where no such file can be written, and for a queue made without `profile`.
     """
-    rows = [(repr(queue.device), Profile(queue).records()) for queue in queues]
+    rows = [(f"{queue.device!r}, queue {n}", Profile(queue).records()) for n, queue in enumerate(queues, 1)]
     try:
         pathlib.Path(path).write_text(json.dumps({"traceEvents": trace_events(rows), "displayTimeUnit": "ns"}))
     except (OSError, TypeError, ValueError) as error:
@@ -74,7 +74,7 @@ def trace_events(queues: Iterable[tuple[str, Sequence[Record]]]) -> list[dict[st
     threads = 0
     for name, records in queues:
         for number, lane in enumerate(_lanes(records) or [[]], 1):
-            events.append(_named("thread_name", process, threads, name if number == 1 else f"{name}, {number}"))
+            events.append(_named("thread_name", process, threads, name if number == 1 else f"{name}, row {number}"))
             events += [_complete(record, process, threads) for record in lane]
             threads += 1
     return events

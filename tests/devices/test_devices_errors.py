@@ -192,5 +192,7 @@ def test_a_trace_has_a_row_for_every_queue(
     cm.Map(lambda v: v + 1)(rng.random(LENGTH), context=team)
     team.trace(str(tmp_path / "trace.json"))
     events = json.loads((tmp_path / "trace.json").read_text())["traceEvents"]
-    rows = {event["tid"] for event in events if event["ph"] == "X"}
-    assert len(rows) == sum(event["ph"] == "M" for event in events) == 7  # three a device, and the own one
+    names = {event["tid"]: event["args"]["name"] for event in events if event["name"] == "thread_name"}
+    assert {event["tid"] for event in events if event["ph"] == "X"} == set(names)
+    queues = {name.partition(", row ")[0] for name in names.values()}
+    assert len(queues) == 7  # three a device, and the own one

@@ -58,7 +58,7 @@ def test_commands_that_overlap_are_on_threads_of_their_own() -> None:
     check_schema(events)
     assert sorted(str(e["name"]) for e in events if e["ph"] == "X") == sorted([r.label for r in records] + ["k0", "k1", "k2"])
     threads = [e["args"]["name"] for e in events if e["name"] == "thread_name"]  # type: ignore[index]
-    assert threads[:2] == ["one", "one, 2"] and threads[-1] == "three"
+    assert threads[:2] == ["one", "one, row 2"] and threads[-1] == "three"
 
 
 def test_records_of_a_queue_and_their_trace(device: Device, tmp_path: pathlib.Path) -> None:

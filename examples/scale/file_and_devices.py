@@ -30,9 +30,12 @@ def written(path: Path) -> np.memmap:
 
 
 def commands(trace: Path, after: float = 0.0) -> list[dict]:
-    """Every command that began later than a time, in µs."""
+    """Every command that began later than a time, in µs, with its queue: where commands overlap, it has several rows."""
     events = json.loads(trace.read_text())["traceEvents"]
-    return [event for event in events if event["ph"] == "X" and event["ts"] > after and event["name"] != "marker"]
+    names = {event["tid"]: event["args"]["name"] for event in events if event["name"] == "thread_name"}
+    queues = {thread: int(name.partition(", queue ")[2].partition(",")[0]) for thread, name in names.items()}
+    later = [event for event in events if event["ph"] == "X" and event["ts"] > after and event["name"] != "marker"]
+    return [{**event, "queue": queues[event["tid"]]} for event in later]
 
 
 def main(device: str | cm.Device | None = None, picture: str | None = None) -> None:
@@ -58,12 +61,12 @@ def main(device: str | cm.Device | None = None, picture: str | None = None) -> N
         import matplotlib.pyplot as plt
 
         figure, axes = plt.subplots(figsize=(10, 3), layout="constrained")
-        begin, rows = min(event["ts"] for event in events), sorted({event["tid"] for event in events})
+        begin, rows = min(event["ts"] for event in events), sorted({event["queue"] for event in events})
         for event in events:
             color = "tab:orange" if event["name"].startswith("cmr_") else "tab:blue"
-            axes.barh(rows.index(event["tid"]), event["dur"] / 1e3, 0.7, (event["ts"] - begin) / 1e3, color=color)
+            axes.barh(rows.index(event["queue"]), event["dur"] / 1e3, 0.7, (event["ts"] - begin) / 1e3, color=color)
         names = [f"{what} {queue}" for queue in (1, 2) for what in ("launches", "to queue", "from queue")]
-        axes.set(yticks=range(len(rows)), yticklabels=[["merge", *names][row] for row in rows], xlabel="ms")
+        axes.set(yticks=range(len(rows)), yticklabels=[["merge", *names][row - 1] for row in rows], xlabel="ms")
         axes.invert_yaxis()
         axes.set(title="Copies (blue) run beside launches (orange), on both queues")
         if picture:

@@ -40,11 +40,13 @@ def main(device: str | cm.Device | None = None, picture: str | None = None) -> N
         worst, shown = np.abs(walk - exact).max(), np.array(walk[every])
         held = context.queue.arena.peak_bytes
         del steps, walk
+    names = {event["tid"]: event["args"]["name"] for event in events if event["name"] == "thread_name"}
+    queue_of = {thread: int(name.partition(", queue ")[2].partition(",")[0]) - 1 for thread, name in names.items()}
     last = max(event["ts"] for event in old if event["ph"] == "X")
     events = [event for event in events if event["ph"] == "X" and event["ts"] > last and event["name"] != "marker"]
     print(f"{context.device}: {LENGTH * 4 / 1e6:.0f} MB each way, {held / 1e6:.1f} MB held, off by {worst:.1e}")
     assert worst < 1e-6 * np.abs(exact).max() + 1e-3 and held <= 16 << 20
-    assert all(sum(event["tid"] == queue for event in events) > 5 for queue in range(len(QUEUES)))
+    assert all(sum(queue_of[event["tid"]] == queue for event in events) > 5 for queue in range(len(QUEUES)))
 
     if find_spec("matplotlib"):
         import matplotlib.pyplot as plt
@@ -54,8 +56,8 @@ def main(device: str | cm.Device | None = None, picture: str | None = None) -> N
         top.set(xlabel="steps, in millions", ylabel="place", title="The walk that the file holds in the end")
         begin = min(event["ts"] for event in events)
         for event in events:
-            at, lasts, color = (event["ts"] - begin) / 1e3, event["dur"] / 1e3, list(QUEUES.values())[event["tid"]]
-            below.barh(event["tid"], lasts, 0.7, at, color=color, edgecolor="white", linewidth=0.3)
+            at, lasts, queue = (event["ts"] - begin) / 1e3, event["dur"] / 1e3, queue_of[event["tid"]]
+            below.barh(queue, lasts, 0.7, at, color=list(QUEUES.values())[queue], edgecolor="white", linewidth=0.3)
         below.set(yticks=range(3), yticklabels=list(QUEUES), ylim=(2.5, -0.5), xlabel="ms")
         below.set(title="Tiles come, are summed and go back, two at a time")
         if picture:

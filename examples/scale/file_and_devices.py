@@ -30,7 +30,7 @@ def written(path: Path) -> np.memmap:
 
 
 def commands(trace: Path, after: float = 0.0) -> list[dict]:
-    """Every command that began later than a time, in µs, with its queue: where commands overlap, it has several rows."""
+    """Every command that began later than a time, in µs, with the number of its queue."""
     events = json.loads(trace.read_text())["traceEvents"]
     names = {event["tid"]: event["args"]["name"] for event in events if event["name"] == "thread_name"}
     queues = {thread: int(name.partition(", queue ")[2].partition(",")[0]) for thread, name in names.items()}

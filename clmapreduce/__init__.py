@@ -21,6 +21,8 @@ from clmapreduce.arrays import (
     zeros,
     zeros_like,
 )
+from clmapreduce.arrays.lookups import take, take_gradient
+from clmapreduce.calls.tables import Table
 from clmapreduce.device.array import DeviceArray
 from clmapreduce.device.awaited import wait
 from clmapreduce.device.context import Context, Device, devices, select_device, use
@@ -120,6 +122,7 @@ __all__ = [
     "ShapeError",
     "SpmvPlan",
     "StorageError",
+    "Table",
     "Tuned",
     "Unfold",
     "Var",
@@ -166,6 +169,8 @@ __all__ = [
     "sort_by_key",
     "spmv",
     "stack",
+    "take",
+    "take_gradient",
     "tune",
     "unique",
     "use",

@@ -10,7 +10,7 @@ from clmapreduce.errors import FormulaError, ShapeError
 from clmapreduce.formula.functions import apply, cast
 from clmapreduce.formula.node import Apply, Literal, Node
 from clmapreduce.formula.tables.symbol import LOOKUP, TableSymbol
-from clmapreduce.vector.elementwise import clamp, equal, floor
+from clmapreduce.vector.elementwise import clamp, equal, floor, if_else
 from clmapreduce.vector.node import (
     Category,
     Constant,
@@ -116,8 +116,8 @@ def checked(value: Operand, *places_and_sizes: Operand) -> Vector:
 
 
 def inside(place: Operand, count: int) -> Vector:
-    """The whole number of 0 … count − 1 that is nearest to a place."""
-    return floor(clamp(as_vector(place), 0, count - 1) + 0.5)
+    """The whole number of 0 … count − 1 that is nearest to a place; 0 for NaN."""
+    return floor(if_else(place, clamp(place, 0, count - 1), 0) + 0.5)
 
 
 def tables_of(formulas: Iterable[Vector]) -> tuple[set[Vector], set[Vector]]:

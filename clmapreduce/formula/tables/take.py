@@ -31,9 +31,9 @@ def taken(table: Any, place: Any) -> Value:
     ShapeError for another number of axes, DTypeError for places that are no integers.
     """
     if not is_table(table):
+        text = "a traced value" if isinstance(table, Node) else quoted(table)
         raise FormulaError(
-            f"cm.take(table, place) reads a table, and {quoted(table)} is none in a formula; pass cm.Table(array) as "
-            "an argument"
+            f"cm.take(table, place) reads a table, and {text} is none in a formula; pass cm.Table(array) as an argument"
         )
     numbers = components(table)
     rank = next(node.rank for node in numbers.values() if isinstance(node, TableSymbol))

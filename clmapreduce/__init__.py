@@ -67,6 +67,7 @@ from clmapreduce.pairwise import (
     generic_logsumexp,
     generic_sum,
 )
+from clmapreduce.pairwise.blocks import BlockOperator, block
 from clmapreduce.primitives import KeptPartials, Map, Partials, Pipeline, Recurrence, Reduce, Scan, Unfold, fuse
 from clmapreduce.ranges import Ranges
 from clmapreduce.reductions import Operator
@@ -88,6 +89,7 @@ def __getattr__(name: str) -> Any:
 
 __all__ = [
     "ArgumentError",
+    "BlockOperator",
     "BuildError",
     "Cancelled",
     "ClMapReduceError",
@@ -131,6 +133,7 @@ __all__ = [
     "arange",
     "argsort",
     "array",
+    "block",
     "c_source",
     "cluster",
     "concatenate",

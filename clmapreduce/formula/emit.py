@@ -20,6 +20,7 @@ from clmapreduce.dtypes import (
     FLOAT32,
     FLOAT64,
     HEX,
+    INT32,
     DType,
     c_name,
     converted_text,
@@ -30,7 +31,7 @@ from clmapreduce.dtypes import (
 from clmapreduce.errors import DTypeError
 from clmapreduce.formula.functions import CAST, GUARD, PLACED
 from clmapreduce.formula.node import Apply, Index, Literal, Node, Symbol, postorder
-from clmapreduce.formula.tables.symbol import LOOKUP, OUTSIDE, TableSymbol, TableText, place_texts
+from clmapreduce.formula.tables.symbol import LOOKUP, OUTSIDE, TableSymbol, TableText, place_kind, place_texts
 
 HALF_VECTOR = 32
 """Bytes of the widest vector that every driver's library takes; wider ones go through a macro of the prelude."""
@@ -171,12 +172,21 @@ class Emitter:
         key = (node.function.name, node.dtype, table, *places)
         if key not in self._shared:
             assert table.table is not None
-            each = []
-            for lane in range(self.lanes):
-                at = place_texts([p.c for p in places], dtypes, lane if self.lanes > 1 else None, self._narrow)
-                each.append(table.table.lookup(at) if node.function is LOOKUP else table.table.outside(at))
+            each = self._each_read(node.function is LOOKUP, table.table, [place.c for place in places], dtypes)
             self._shared[key] = self._from_lanes(each, node.dtype)
         return self._shared[key]
+
+    def _each_read(self, reads: bool, table: TableText, places: Sequence[str], dtypes: Sequence[DType]) -> list[str]:
+        """What every lane holds. Numbers of elements that are ints are computed in all lanes at once."""
+        lanes = range(self.lanes)
+        if reads and self.lanes > 1 and all(place_kind(dtype, self._narrow) == "int" for dtype in dtypes):
+            kind = f"int{self.lanes}"
+            wide = [converted_text(text, INT32, self.lanes) for text in places]
+            whole = table.place([(kind, text) for text in wide], kind)
+            name = self._name(f"const {kind} {{}} = {whole};")
+            return [table.at(f"{name}.s{HEX[lane]}") for lane in lanes]
+        each = [place_texts(places, dtypes, k if self.lanes > 1 else None, self._narrow) for k in lanes]
+        return [table.at(table.place(at)) if reads else table.outside(at) for at in each]
 
     def _from_lanes(self, each: Sequence[str], dtype: DType) -> Text:
         """A variable of what every lane holds, bools as numbers."""

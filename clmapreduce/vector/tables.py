@@ -34,7 +34,7 @@ class Lookup(Operation):
     name = "Take"
 
     def dim(self, args: tuple[Vector, ...], params: Params) -> int:
-        (dim,) = params
+        dim, _ = params
         assert isinstance(dim, int)
         return dim
 
@@ -50,9 +50,10 @@ class Lookup(Operation):
 
     def lookups(self, table: TableSymbol, count: int, place: Node, params: Params) -> list[Node]:
         """From a table of `count` numbers in memory."""
-        dim = self.dim((), params)
-        first = apply("multiply", cast(nearest(place, count // dim), INT32), Literal(dim, INT32))
-        each = (apply("add", first, Literal(d, INT32)) for d in range(dim))
+        dim, is_whole = self.dim((), params), params[1]
+        at = _as_integer(place if is_whole else nearest(place, count // dim))
+        first = at if dim == 1 else apply("multiply", at, Literal(dim, INT32))
+        each = (apply("add", first, Literal(d, INT32)) if d else first for d in range(dim))
         return [Apply(LOOKUP, (table, at), table.dtype) for at in each]
 
     def gradient(self, node: Vector, g: Vector) -> Gradients:
@@ -80,6 +81,15 @@ class _Checked(Operation):
 TAKE, CHECKED = Lookup(), _Checked()
 
 
+def _as_integer(place: Node) -> Node:
+    """A sum of whole numbers as int32, each summand by itself: what one side alone gives is converted there."""
+    if isinstance(place, Apply) and place.function.name in ("add", "multiply"):
+        return apply(place.function.name, *map(_as_integer, place.args))
+    if isinstance(place, Literal):
+        return Literal(int(place.value), INT32)
+    return cast(place, INT32)
+
+
 def nearest(place: Node, count: int) -> Node:
     """The whole number nearest to a place, of 0 … count − 1; 0 for NaN."""
     dtype: DType = place.dtype
@@ -89,11 +99,13 @@ def nearest(place: Node, count: int) -> Node:
 
 
 @named("Take")
-def take(table: Operand, place: Operand, dim: int = 1) -> Vector:
+def take(table: Operand, place: Operand, dim: int = 1, is_whole: int = 0) -> Vector:
     """The `dim` numbers of a parameter from place · dim on; the place, of dimension 1, is rounded, and moved to the
-    nearest one that there is. Raises FormulaError, ShapeError.
+    nearest one that there is. is_whole=1: it is one of these already, made of whole numbers by sums and products.
+    Raises FormulaError, ShapeError.
     """
     dim, place = integer(dim, "Take: the dimension"), as_vector(place)
+    is_whole = integer(is_whole, "Take: whether the place is whole")
     if not isinstance(table, Variable) or table.category is not Category.PARAMETER:
         raise FormulaError(f"Take reads a parameter, such as Pm(0, 12), not {table!r}")
     if place.dim != 1 or dim < 1 or table.dim % dim:
@@ -101,7 +113,7 @@ def take(table: Operand, place: Operand, dim: int = 1) -> Vector:
             f"Take: {dim} of {table.dim} numbers at a place of dimension {place.dim}; give one place, and a dimension "
             "that divides the parameter's"
         )
-    return make(TAKE, (table, place), (dim,))
+    return make(TAKE, (table, place), (dim, is_whole))
 
 
 @named("Checked")

@@ -74,11 +74,19 @@ class TableText:
     sizes: tuple[str, ...]
     strides: tuple[str, ...]
 
-    def lookup(self, places: Sequence[tuple[str, str]]) -> str:
-        """The element at some places, as pairs of a type (int, long or ulong) and a text."""
+    def place(self, places: Sequence[tuple[str, str]], together: str = "idx") -> str:
+        """The number of an element in memory, from a place on every axis: pairs of a C type and a text. together: the
+        type of the number.
+        """
         axes = zip(places, self.sizes, self.strides, strict=True)
-        terms = [f"(idx)cmr_clipped_{kind}({text}, ({kind}){n}) * {step}" for (kind, text), n, step in axes]
-        return self.element.replace("{0}", " + ".join(terms))
+        return " + ".join(
+            f"({together})cmr_clipped_{kind}({text}, ({scalar_of(kind)}){size}) * ({scalar_of(together)}){stride}"
+            for (kind, text), size, stride in axes
+        )
+
+    def at(self, place: str) -> str:
+        """The element of a number."""
+        return self.element.replace("{0}", place)
 
     def outside(self, places: Sequence[tuple[str, str]]) -> str:
         """1 where one of the places lies outside, else 0."""
@@ -86,14 +94,19 @@ class TableText:
         return f"({' | '.join(f'cmr_outside_{kind}({text}, ({kind}){size})' for (kind, text), size in axes)})"
 
 
+def scalar_of(kind: str) -> str:
+    """The type of one lane."""
+    return kind.rstrip("0123456789")
+
+
 def place_texts(texts: Sequence[str], dtypes: Sequence[DType], lane: int | None, narrow: bool) -> list[tuple[str, str]]:
     """Places as `TableText` takes them: of one of several lanes, where there are several."""
     suffix = "" if lane is None else f".s{HEX[lane]}"
-    return [(_kind(dtype, narrow), f"({text}){suffix}") for text, dtype in zip(texts, dtypes, strict=True)]
+    return [(place_kind(dtype, narrow), f"({text}){suffix}") for text, dtype in zip(texts, dtypes, strict=True)]
 
 
-def _kind(dtype: DType, narrow: bool) -> str:
-    """The type in which a place meets the length of its axis."""
+def place_kind(dtype: DType, narrow: bool) -> str:
+    """The type (int, long or ulong) in which a place meets the length of its axis."""
     if dtype == UINT64:
         return "ulong"
     return "int" if narrow and np.can_cast(dtype, np.int32) else "long"

@@ -48,7 +48,7 @@ class Lookups(Vectors[T]):
         if checked:
             element = OPERATIONS["Checked"](element, *at, *sizes)
         dim = array.shape[0] // math.prod(sizes)
-        return self._new(OPERATIONS["Take"](variable, element, dim), inputs, choices, is_complex)
+        return self._new(OPERATIONS["Take"](variable, element, dim, 1), inputs, choices, is_complex)
 
 
 def _flat(places: list[Vector], sizes: tuple[int, ...]) -> Vector:

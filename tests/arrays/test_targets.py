@@ -71,10 +71,9 @@ def test_several_results_and_comparisons(context: cm.Context, rng: np.random.Gen
     np.divmod(x, 4, out=outs, where=mask)
     for out, each in zip(outs, expected, strict=True):
         assert_as_numpy(out, each)
-    flags, ours = np.ones(40, bool), cm.array(np.ones(40, bool), context)
-    np.greater(a, 2**40, out=flags, where=mask)
-    np.greater(x, 2**40, out=ours, where=mask)
-    assert_as_numpy(ours, flags)
+    ours = cm.array(np.ones(40, bool), context)
+    np.greater(x, 2**40, out=ours, where=mask)  # NumPy 2.4 crashes on an integer beyond the dtype beside where=
+    assert_as_numpy(ours, ~mask)
 
 
 @pytest.mark.parametrize("axis", [None, 0, 1, (0, 1)], ids=str)

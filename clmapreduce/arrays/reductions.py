@@ -29,9 +29,12 @@ from clmapreduce.primitives.along import Batch, prepare_lines
 from clmapreduce.primitives.pipeline import Pipeline, fuse
 from clmapreduce.primitives.reduce import Reduce
 from clmapreduce.reductions.moments import Moments
+from clmapreduce.reductions.names import OperatorName
 
-_NAMED = {"sum": "sum", "prod": "product", "min": "minimum", "max": "maximum", "any": "any", "all": "all",
-          "argmin": "argmin", "argmax": "argmax"}  # fmt: skip
+_NAMED: dict[str, OperatorName] = {
+    "sum": "sum", "prod": "product", "min": "minimum", "max": "maximum", "any": "any", "all": "all",
+    "argmin": "argmin", "argmax": "argmax",
+}  # fmt: skip
 _VARIANCE = Reduce(Moments("var", root=False))
 
 

@@ -48,6 +48,7 @@ def _answers(
 
 
 def _found(answer: Any) -> bool:
+    answer = getattr(answer, "tensor", answer)  # of PyTorch's arrays in formulas
     if hasattr(answer, "dask"):
         raise ModeError("tables with mode='check' are not offered for Dask arrays; use mode='clamp'")
     return bool(np.asarray(answer.to_numpy()).max(initial=0) > 0 if hasattr(answer, "to_numpy") else (answer > 0).any())

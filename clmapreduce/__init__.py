@@ -21,6 +21,8 @@ from clmapreduce.arrays import (
     zeros,
     zeros_like,
 )
+from clmapreduce.arrays.lookups import take, take_gradient
+from clmapreduce.calls.tables import Table
 from clmapreduce.device.array import DeviceArray
 from clmapreduce.device.awaited import wait
 from clmapreduce.device.context import Context, Device, devices, select_device, use
@@ -66,6 +68,7 @@ from clmapreduce.pairwise import (
     generic_logsumexp,
     generic_sum,
 )
+from clmapreduce.pairwise.blocks import BlockOperator, block
 from clmapreduce.primitives import KeptPartials, Map, Partials, Pipeline, Recurrence, Reduce, Scan, Unfold, fuse
 from clmapreduce.ranges import Ranges
 from clmapreduce.reductions import Operator
@@ -87,6 +90,7 @@ def __getattr__(name: str) -> Any:
 
 __all__ = [
     "ArgumentError",
+    "BlockOperator",
     "BuildError",
     "Cancelled",
     "ClMapReduceError",
@@ -121,6 +125,7 @@ __all__ = [
     "ShapeError",
     "SpmvPlan",
     "StorageError",
+    "Table",
     "Tuned",
     "Unfold",
     "Var",
@@ -129,6 +134,7 @@ __all__ = [
     "arange",
     "argsort",
     "array",
+    "block",
     "c_source",
     "cluster",
     "concatenate",
@@ -168,6 +174,8 @@ __all__ = [
     "sort_by_key",
     "spmv",
     "stack",
+    "take",
+    "take_gradient",
     "tune",
     "unique",
     "use",

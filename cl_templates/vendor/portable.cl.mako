@@ -552,3 +552,13 @@ INLINE void cmr_copy_async_${T}(__local ${T} *to, __global const ${T} *from) { *
 <%def name="copy_wait(T)">
 INLINE void cmr_copy_wait_${T}(void) {}
 </%def>
+## Places in a table: the nearest that there are; and whether others were asked for.
+<%def name="clipped(T)">
+INLINE ${T} cmr_clipped_${T}(${T} at, ${split(T)[0]} size) {
+    const ${T} above = at > (${T})(0) ? at : (${T})(0), last = (${T})(size - 1);
+    return above < last ? above : last;
+}
+</%def>
+<%def name="outside(T)">
+INLINE int cmr_outside_${T}(${T} at, ${T} size) { return (at < 0) | (at >= size); }
+</%def>

@@ -26,6 +26,7 @@ from clmapreduce.arrays.functions import from_dlpack
 from clmapreduce.arrays.joining import concatenate, stack
 from clmapreduce.arrays.subscripts.read import selected
 from clmapreduce.arrays.subscripts.write import assign
+from clmapreduce.arrays.targets import stored
 from clmapreduce.checks import quoted
 from clmapreduce.device.array import DeviceArray
 from clmapreduce.errors import ArgumentError
@@ -41,6 +42,9 @@ class _Operations:
 
     def call(self, name: str, /, *values: Any, **keywords: Any) -> Any:
         return namespace.find(name)(*values, **keywords)
+
+    def stored(self, what: str, result: Any, out: Any, /) -> Any:
+        return stored(what, result, out)
 
     def selected(self, array: Any, key: Any, /) -> Any:
         return selected(array, key)

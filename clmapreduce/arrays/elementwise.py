@@ -13,12 +13,13 @@ import numpy as np
 
 from clmapreduce.arrays.operands import home, is_number, is_operand, operand
 from clmapreduce.arrays.promotion import HOST, Dtypes, dtypes_of, fitted, outside
+from clmapreduce.arrays.targets import check_target, mask_of
 from clmapreduce.arrays.ufuncs import COMPARISONS, UFUNCS, ufunc_of
 from clmapreduce.calls.arguments import Arguments, Shape, gather
 from clmapreduce.calls.call import as_argument
 from clmapreduce.calls.options import Options
 from clmapreduce.calls.prepared import Prepared
-from clmapreduce.calls.ready import ReadyCall
+from clmapreduce.calls.repeat.ready import ReadyCall
 from clmapreduce.checks import quoted
 from clmapreduce.device.array import DeviceArray
 from clmapreduce.device.cache import Cache
@@ -26,18 +27,23 @@ from clmapreduce.device.context import Context
 from clmapreduce.device.several.split import is_split
 from clmapreduce.dtypes import BOOL, DType, is_complex, is_extended
 from clmapreduce.errors import ArgumentError, DTypeError, ShapeError
-from clmapreduce.formula.functions import apply, cast
+from clmapreduce.formula.functions import apply, as_node, cast
+from clmapreduce.formula.guard import guard
 from clmapreduce.formula.node import Node
 from clmapreduce.primitives.map import Map
 
 INT8 = np.dtype(np.int8)
 
 
-def elementwise(name: str, operands: Sequence[Any], out: Any = None, mode: str = "auto") -> Any:
+def elementwise(
+    name: str, operands: Sequence[Any], out: Any = None, mode: str = "auto", where: Any = True
+) -> Any:  # fmt: skip
     """NumPy's ufunc `name` of arrays and numbers that broadcast, in one launch.
 
-    out: a DeviceArray, or a tuple of them, to hold the results, of a dtype that NumPy would cast them to. Raises
-    DTypeError, ShapeError or DeviceError before anything is launched.
+    out: a DeviceArray, or a tuple of them, to hold the results, of a dtype that NumPy would cast them to, and of the
+    shape that operands broadcast to or are broadcast to; it may be one of the operands, or share memory with them.
+    where: bools that broadcast; elsewhere `out` stays as it is, and new results are 0. Raises DTypeError, ShapeError or
+    DeviceError before anything is launched.
     """
     if name not in UFUNCS:
         raise ArgumentError(f"np.{name} is not offered for a DeviceArray; {HOST}")
@@ -49,12 +55,17 @@ def elementwise(name: str, operands: Sequence[Any], out: Any = None, mode: str =
         _check_exponent(*values)
     dtypes = dtypes_of(ufunc, values)
     beyond = outside(values, dtypes.computing)
-    if name in COMPARISONS and any(beyond) and out is None:
-        return _beyond(name, values, beyond)
+    mask = mask_of(where)
+    if name in COMPARISONS and any(beyond):
+        answer = _beyond(name, values, beyond)
+        return answer if out is None and mask is None else elementwise("logical_or", (answer, False), out, mode, where)
     targets = out if isinstance(out, tuple) else None if out is None else (out,)
     results = _results(name, dtypes, targets)
+    masks = [] if mask is None else [mask]
+    shape = None if targets is None else targets[0].shape
+    function = operation(name, dtypes.computing, results, "" if mask is None else "kept" if targets else "zero")
     try:
-        outputs = run(operation(name, dtypes.computing, results), fitted(values, dtypes.computing), targets, mode=mode)
+        outputs = run(function, [*fitted(values, dtypes.computing), *masks], targets, shape, mode)
     except DTypeError as error:
         raise DTypeError(f"np.{name}: {error}; {HOST}") from None
     return outputs[0] if len(outputs) == 1 else tuple(outputs)
@@ -140,17 +151,26 @@ def _key(function: Map, values: Sequence[Any], shape: Shape | None, mode: str) -
 
 
 @lru_cache(maxsize=2048)
-def operation(name: str, computing: tuple[DType, ...], results: tuple[DType, ...]) -> Map:
-    """The map of an operation: operands converted, computed, results converted."""
+def operation(name: str, computing: tuple[DType, ...], results: tuple[DType, ...], masked: str = "") -> Map:
+    """The map of an operation: operands converted, computed, results converted. masked: the last operand says where
+    results count; elsewhere what is there is "kept", or they are "zero".
+    """
     formula = UFUNCS[name] if name in UFUNCS else lambda *values: apply(name, *values)
 
     def computed(*values: Node) -> Any:
-        result = formula(*(_as(value, dtype) for value, dtype in zip(values, computing, strict=True)))
+        numbers = values[: len(computing)]
+        result = formula(*(_as(value, dtype) for value, dtype in zip(numbers, computing, strict=True)))
         outputs = result if isinstance(result, tuple) else (result,)
-        return tuple(_as(value, dtype) for value, dtype in zip(outputs, results, strict=True))
+        stored = tuple(_as(value, dtype) for value, dtype in zip(outputs, results, strict=True))
+        return tuple(_masked(values[-1], value, masked) for value in stored) if masked else stored
 
     computed.__name__ = name
     return Map(computed)
+
+
+def _masked(mask: Node, value: Node, how: str) -> Any:
+    """A result where a mask holds."""
+    return guard(mask, value) if how == "kept" else apply("where", mask, value, _as(as_node(0), value.dtype))
 
 
 @lru_cache(maxsize=64)
@@ -176,10 +196,7 @@ def _results(name: str, dtypes: Dtypes, targets: tuple[Any, ...] | None) -> tupl
         raise ShapeError(f"np.{name} gives {len(dtypes.results)} result(s), out holds {len(targets)}")
     outputs = []
     for target, dtype in zip(targets, dtypes.results, strict=True):
-        if not isinstance(target, DeviceArray):
-            raise ArgumentError(f"out is {quoted(target)}; results on a device go to DeviceArrays")
-        if not np.can_cast(dtype, target.dtype, "same_kind"):
-            raise DTypeError(f"np.{name} gives {dtype}, which out's {target.dtype} does not hold; {HOST}")
+        check_target(f"np.{name}", target, dtype)
         outputs.append(target.dtype)
     return tuple(outputs)
 

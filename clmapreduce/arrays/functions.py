@@ -17,8 +17,9 @@ from clmapreduce.arrays.subscripts.read import selected
 from clmapreduce.calls.axes import axis_of
 from clmapreduce.checks import dtype_of, is_whole, quoted, refuse_masked, whole
 from clmapreduce.device.array import DeviceArray
-from clmapreduce.device.context import Context
+from clmapreduce.device.context import Context, context_of
 from clmapreduce.device.convert import array, dlpack_values
+from clmapreduce.device.exchange.hosted import hosted
 from clmapreduce.dtypes import BOOL, INT64, DType
 from clmapreduce.errors import ArgumentError, ExportError
 
@@ -33,17 +34,21 @@ def asarray(x: Any, /, *, dtype: Any = None, copy: bool | None = None, context: 
 
 def from_dlpack(x: Any, /, *, copy: bool | None = None, context: Context | None = None) -> DeviceArray:
     """The values of an array with DLPack, in device memory. x: any object with `__dlpack__`, in host memory. copy: True
-    for new memory also where `x` is a DeviceArray; all others are copied anyway, so that False raises ExportError.
-    Raises ArgumentError for what has no `__dlpack__`, else as `array`.
+    for new memory also where `x` is a DeviceArray; False for an array in the memory of `x`, on devices that share the
+    host's: it keeps `x` alive, kernels write there, and whoever else reads or writes there waits for them first
+    (`result`). Raises ArgumentError for what has no `__dlpack__`, ExportError where copy=False cannot be, else as
+    `array`.
     """
     if not hasattr(x, "__dlpack__"):
         raise ArgumentError(f"{quoted(x)} has no __dlpack__; cm.array takes NumPy arrays, lists and buffers")
     refuse_masked(x, "x")
     stays = isinstance(x, DeviceArray) and (context is None or context is x.context)
-    if copy is False and not stays:
+    if copy is False and isinstance(x, DeviceArray) and not stays:
         raise ExportError(f"{quoted(x)} is copied to the device; leave out copy=False")
     if isinstance(x, DeviceArray):
         return x.__copy__() if copy and stays else array(x, context)
+    if copy is False:
+        return hosted(x if isinstance(x, np.ndarray) else dlpack_values(x), context_of(context))
     return array(dlpack_values(x), context)
 
 

@@ -77,8 +77,8 @@ def _formula(name: str) -> Map:
 
 
 def _elementwise(ufunc: str) -> Any:
-    def function(*operands: Any, out: Any = None) -> Any:
-        return elementwise(ufunc, operands, out)
+    def function(*operands: Any, out: Any = None, where: Any = True) -> Any:
+        return elementwise(ufunc, operands, out, where=where)
 
     function.__name__ = function.__qualname__ = ufunc
     function.__doc__ = f"numpy.{ufunc} of arrays and numbers that broadcast, in one launch."

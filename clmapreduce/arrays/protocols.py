@@ -13,6 +13,7 @@ from clmapreduce.arrays import namespace
 from clmapreduce.arrays.elementwise import elementwise
 from clmapreduce.arrays.operands import on_device
 from clmapreduce.arrays.promotion import HOST
+from clmapreduce.arrays.targets import stored
 from clmapreduce.errors import ArgumentError
 
 _REDUCES = {"add": "sum", "multiply": "prod", "minimum": "min", "maximum": "max", "logical_or": "any",
@@ -21,17 +22,19 @@ _ACCUMULATES = {"add": "cumsum", "multiply": "cumprod"}
 _RENAMED = {"a_min": "min", "a_max": "max"}
 _OTHER_NAMES = {"amin": "min", "amax": "max", "around": "round"}
 _LEFT_OUT = object()
+_USUAL = {"casting": "same_kind", "order": "K", "subok": True, "dtype": None}
+"""Keywords of ufuncs that change nothing as they are."""
 
 
 def call_ufunc(ufunc: np.ufunc, method: str, operands: Sequence[Any], keywords: dict[str, Any]) -> Any:
     """A ufunc called, reduced (`np.add.reduce`) or accumulated. Raises ArgumentError for what is not offered."""
     name = ufunc.__name__
     if method == "__call__":
-        out = keywords.pop("out", None)
-        more = sorted(key for key, value in keywords.items() if not (key == "where" and value is True))
+        out, where = keywords.pop("out", None), keywords.pop("where", True)
+        more = sorted(key for key, value in keywords.items() if value != _USUAL.get(key, _LEFT_OUT))
         if more:
             raise ArgumentError(f"np.{name} of a DeviceArray takes no {', '.join(more)}; {HOST}")
-        return elementwise(name, operands, out)
+        return elementwise(name, operands, out, where=where)
     table = {"reduce": _REDUCES, "accumulate": _ACCUMULATES}.get(method, {})
     if name not in table:
         raise ArgumentError(f"np.{name}.{method} is not offered for a DeviceArray; {HOST}")
@@ -64,11 +67,13 @@ def call_function(function: Callable[..., Any], values: Sequence[Any], keywords:
 
 
 def _call(ours: Callable[..., Any], what: str, values: Sequence[Any], keywords: dict[str, Any]) -> Any:
+    out = keywords.pop("out", None)
     try:
         inspect.signature(ours).bind(*values, **keywords)
     except TypeError as error:
         raise ArgumentError(f"{what} of a DeviceArray: {error}; {HOST}") from None
-    return ours(*values, **keywords)
+    result = ours(*values, **keywords)
+    return result if out is None else stored(what, result, out)
 
 
 @lru_cache(maxsize=256)

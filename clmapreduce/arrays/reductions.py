@@ -11,8 +11,9 @@ from typing import Any
 import numpy as np
 
 from clmapreduce.arrays.creation import full
-from clmapreduce.arrays.elementwise import conversion
+from clmapreduce.arrays.elementwise import conversion, converted
 from clmapreduce.arrays.operands import on_device
+from clmapreduce.arrays.targets import mask_of
 from clmapreduce.calls.arguments import Argument, Shape, Signature
 from clmapreduce.calls.axes import Lines, axes_of, lines_of, reduced_shape
 from clmapreduce.calls.options import Options
@@ -28,41 +29,53 @@ from clmapreduce.primitives.along import Batch, prepare_lines
 from clmapreduce.primitives.pipeline import Pipeline, fuse
 from clmapreduce.primitives.reduce import Reduce
 from clmapreduce.reductions.moments import Moments
+from clmapreduce.reductions.names import OperatorName
 
-_NAMED = {"sum": "sum", "prod": "product", "min": "minimum", "max": "maximum", "any": "any", "all": "all",
-          "argmin": "argmin", "argmax": "argmax"}  # fmt: skip
+_NAMED: dict[str, OperatorName] = {
+    "sum": "sum", "prod": "product", "min": "minimum", "max": "maximum", "any": "any", "all": "all",
+    "argmin": "argmin", "argmax": "argmax",
+}  # fmt: skip
 _VARIANCE = Reduce(Moments("var", root=False))
 
 
-def sum(x: Any, /, *, axis: Any = None, dtype: Any = None, keepdims: bool = False) -> DeviceArray:
+def sum(
+    x: Any, /, *, axis: Any = None, dtype: Any = None, keepdims: bool = False, initial: Any = None, where: Any = True
+) -> DeviceArray:  # fmt: skip
     """The sums along some axes; integers and bools in 64 bits, floats accumulated in float64 where the device has it.
+    initial: one more value. where: bools that broadcast, which values count.
     """
-    return _reduced("sum", on_device(x), axis, keepdims, dtype)
+    return _counted("sum", on_device(x), axis, keepdims, dtype, initial, where)
 
 
-def prod(x: Any, /, *, axis: Any = None, dtype: Any = None, keepdims: bool = False) -> DeviceArray:
+def prod(
+    x: Any, /, *, axis: Any = None, dtype: Any = None, keepdims: bool = False, initial: Any = None, where: Any = True
+) -> DeviceArray:  # fmt: skip
     """The products along some axes, in the dtypes of `sum`."""
-    return _reduced("prod", on_device(x), axis, keepdims, dtype)
+    return _counted("prod", on_device(x), axis, keepdims, dtype, initial, where)
 
 
-def min(x: Any, /, *, axis: Any = None, keepdims: bool = False) -> DeviceArray:
+def min(
+    x: Any, /, *, axis: Any = None, keepdims: bool = False, initial: Any = None, where: Any = True
+) -> DeviceArray:  # fmt: skip
     """The smallest values along some axes; NaN where one is met. Raises ShapeError for those of nothing."""
-    return _reduced("min", on_device(x), axis, keepdims)
+    return _counted("min", on_device(x), axis, keepdims, None, initial, where)
 
 
-def max(x: Any, /, *, axis: Any = None, keepdims: bool = False) -> DeviceArray:
+def max(
+    x: Any, /, *, axis: Any = None, keepdims: bool = False, initial: Any = None, where: Any = True
+) -> DeviceArray:  # fmt: skip
     """The largest values along some axes, as `min`."""
-    return _reduced("max", on_device(x), axis, keepdims)
+    return _counted("max", on_device(x), axis, keepdims, None, initial, where)
 
 
-def any(x: Any, /, *, axis: Any = None, keepdims: bool = False) -> DeviceArray:
+def any(x: Any, /, *, axis: Any = None, keepdims: bool = False, where: Any = True) -> DeviceArray:
     """Whether a value along some axes is not zero."""
-    return _reduced("any", on_device(x), axis, keepdims)
+    return _counted("any", on_device(x), axis, keepdims, None, None, where)
 
 
-def all(x: Any, /, *, axis: Any = None, keepdims: bool = False) -> DeviceArray:
+def all(x: Any, /, *, axis: Any = None, keepdims: bool = False, where: Any = True) -> DeviceArray:
     """Whether no value along some axes is zero."""
-    return _reduced("all", on_device(x), axis, keepdims)
+    return _counted("all", on_device(x), axis, keepdims, None, None, where)
 
 
 def argmin(x: Any, /, *, axis: int | None = None, keepdims: bool = False) -> DeviceArray:
@@ -77,8 +90,12 @@ def argmax(x: Any, /, *, axis: int | None = None, keepdims: bool = False) -> Dev
     return _reduced("argmax", on_device(x), axis, keepdims)
 
 
-def mean(x: Any, /, *, axis: Any = None, dtype: Any = None, keepdims: bool = False) -> DeviceArray:
+def mean(
+    x: Any, /, *, axis: Any = None, dtype: Any = None, keepdims: bool = False, where: Any = True
+) -> DeviceArray:  # fmt: skip
     """The means along some axes, in float64 for integers and bools; NaN of nothing."""
+    if (mask := mask_of(where)) is not None:
+        return _mean_where(on_device(x), axis, keepdims, dtype, mask)
     return _reduced("mean", on_device(x), axis, keepdims, dtype)
 
 
@@ -108,6 +125,31 @@ class Reduction:
     def takes_count(self) -> bool:
         """Whether its function takes a number that depends on how many values there are."""
         return self.name in ("mean", "var", "std")
+
+
+def _counted(
+    name: str, x: DeviceArray, axis: Any, keepdims: bool, dtype: Any, initial: Any, where: Any
+) -> DeviceArray:  # fmt: skip
+    """As `_reduced`, of the values that count, and of one more."""
+    mask = mask_of(where)
+    if mask is None and initial is None:
+        return _reduced(name, x, axis, keepdims, dtype)
+    if name in ("min", "max") and initial is None:
+        raise ShapeError(f"{name} of values that a mask chooses may have none; give initial=, a value for that case")
+    reduction = _reduction(name, x.dtype, None if dtype is None else number_of(dtype_of(dtype)))
+    values = x if x.dtype == reduction.value else converted(x, reduction.value)
+    more = {"initial": None if initial is None else reduction.result.type(initial), "where": mask}
+    result = Reduce(_NAMED[name])(values, axis=axis, keepdims=keepdims, **more)
+    return converted(result, reduction.result) if result.dtype != reduction.result else result
+
+
+def _mean_where(x: DeviceArray, axis: Any, keepdims: bool, dtype: Any, mask: Any) -> DeviceArray:
+    """The mean of the values that count."""
+    reduction = _reduction("mean", x.dtype, None if dtype is None else number_of(dtype_of(dtype)))
+    total = _counted("sum", x, axis, keepdims, reduction.value, None, mask)
+    ones = full(x.shape, 1, dtype=real_part(reduction.value), context=x.context)
+    count = _counted("sum", ones, axis, keepdims, None, None, mask)
+    return converted(total / count, reduction.result)
 
 
 def _reduced(

@@ -18,6 +18,7 @@ from clmapreduce.formula.node import Node
 from clmapreduce.primitives.along import prepare_scan
 from clmapreduce.primitives.pipeline import Pipeline, fuse
 from clmapreduce.primitives.scan import Scan
+from clmapreduce.reductions.names import OperatorName
 
 
 def cumsum(x: Any, /, *, axis: int | None = None, dtype: Any = None) -> DeviceArray:
@@ -46,7 +47,7 @@ def _only_axis(x: Any, axis: int | None) -> int | None:
     return axis
 
 
-def _scanned(op: str, x: DeviceArray, axis: int | None, dtype: Any, mode: str = "auto") -> DeviceArray:
+def _scanned(op: OperatorName, x: DeviceArray, axis: int | None, dtype: Any, mode: str = "auto") -> DeviceArray:
     x = x.reshape(-1) if axis is None else x
     along = axis_of(0 if axis is None else axis, x.ndim)
     value, result = sum_dtypes(x.dtype, dtype)
@@ -58,7 +59,7 @@ def _scanned(op: str, x: DeviceArray, axis: int | None, dtype: Any, mode: str = 
 
 
 @lru_cache(maxsize=256)
-def _function(op: str, value: DType, result: DType) -> Pipeline:
+def _function(op: OperatorName, value: DType, result: DType) -> Pipeline:
     scan = Scan(op)
     before, after = conversion(value).function, conversion(result).function
 

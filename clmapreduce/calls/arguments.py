@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
+from clmapreduce.calls.tables import Table
 from clmapreduce.checks import whole
 from clmapreduce.device.array import DeviceArray, contiguous
 from clmapreduce.device.context import Context, context_of
@@ -31,6 +32,7 @@ from clmapreduce.dtypes import (
 from clmapreduce.errors import DeviceError, ShapeError
 from clmapreduce.formula.formula import Access, Input, symbol
 from clmapreduce.formula.node import Symbol, Value
+from clmapreduce.formula.tables.take import table_symbol
 
 Shape = tuple[int, ...]
 
@@ -40,7 +42,7 @@ class Signature:
     """What a formula input depends on; equal signatures share a traced formula.
 
     `weak`: the Python type of a plain number. `varies`: whether it may differ from index to index. `shifted`,
-    `together`: as of an Input.
+    `together`: as of an Input. `checked`: of a table, as of its symbol.
     """
 
     dtype: DType
@@ -50,12 +52,15 @@ class Signature:
     varies: bool = False
     shifted: bool = False
     together: bool = False
+    checked: bool = False
 
     def input(self, i: int) -> Input:
         """The formula's input number i. Raises DTypeError for bfloat16."""
         name = f"argument {i + 1}"
         refuse_bfloat16(self.dtype, name)
         value: Value = symbol(name, self.dtype, self.varies)
+        if self.access is Access.TABLE:
+            value = table_symbol(name, self.dtype, self.rank, self.checked)
         if self.weak is not None:
             value = Symbol(name, self.dtype, self.weak(0), self.varies)
         return Input(
@@ -156,7 +161,7 @@ def gather(
     on different devices.
     """
     all_values = [array_or_number(v, context) for v in values]
-    homes = {id(v.context): v.context for v in all_values if isinstance(v, DeviceArray)}
+    homes = _homes(all_values)
     home = home_of(list(homes.values()), context)
     arrays = [v for v in all_values if isinstance(v, ARRAYS)]
     shapes = [a.shape for a in arrays]
@@ -166,7 +171,7 @@ def gather(
         raise ShapeError(f"an array of shape {_shape(shapes, length)} has no room in shape {shape}")
     inexact = _inexact(arrays)
     inputs = tuple(_input(v, shape, inexact, home) for v in all_values)
-    return Arguments(home, inputs, shape, bool(homes))
+    return Arguments(home, inputs, shape, bool(homes), reach=_reach(all_values))
 
 
 def gather_rows(values: Sequence[Any], context: Context | None, length: int | None = None) -> Arguments:
@@ -175,7 +180,7 @@ def gather_rows(values: Sequence[Any], context: Context | None, length: int | No
     """
     length = None if length is None else whole(length, "length")
     all_values = [array_or_number(v, context) for v in values]
-    homes = {id(v.context): v.context for v in all_values if isinstance(v, DeviceArray)}
+    homes = _homes(all_values)
     home = home_of(list(homes.values()), context)
     arrays = [v for v in all_values if isinstance(v, ARRAYS) and v.ndim]
     lines = {v.shape[-1] for v in arrays} - {1} | ({length} if length is not None else set())
@@ -193,7 +198,18 @@ def gather_rows(values: Sequence[Any], context: Context | None, length: int | No
         raise ShapeError(f"the batch axes, all but the last, do not broadcast: {shapes}") from None
     inexact = _inexact([v for v in all_values if isinstance(v, ARRAYS)])
     inputs = tuple(_input_of_rows(v, (*batch, line), inexact, home) for v in all_values)
-    return Arguments(home, inputs, (*batch, line), bool(homes), batch)
+    return Arguments(home, inputs, (*batch, line), bool(homes), batch, _reach(all_values))
+
+
+def _homes(values: Sequence[Any]) -> dict[int, Context]:
+    """The contexts of the arrays on devices, tables among them."""
+    arrays = (v.values if isinstance(v, Table) else v for v in values)
+    return {id(v.context): v.context for v in arrays if isinstance(v, DeviceArray)}
+
+
+def _reach(values: Sequence[Any]) -> int:
+    """Elements of the longest table."""
+    return max((product(v.shape) for v in values if isinstance(v, Table)), default=0)
 
 
 def _inexact(arrays: Sequence[Any]) -> list[DType]:
@@ -204,7 +220,7 @@ def _inexact(arrays: Sequence[Any]) -> list[DType]:
 
 def _input_of_rows(value: Any, shape: Shape, inexact: list[DType], home: Context) -> Argument:
     if not isinstance(value, ARRAYS) or value.ndim == 0:
-        return _input(value, shape, inexact, home)
+        return _input(value, shape, inexact, home)  # tables too
     if isinstance(value, np.ndarray):
         value = contiguous(value)
     varies = value.shape[-1] == shape[-1]
@@ -226,6 +242,8 @@ def array_or_number(value: Any, context: Context | None) -> Any:
     plain = isinstance(value, (bool, int, float, complex)) and not isinstance(value, np.generic)
     if plain or isinstance(value, (DeviceArray, Described)):
         return value
+    if isinstance(value, Table):
+        return value.with_values(array_or_number(value.values, context))
     if is_foreign(value):
         return wrap_foreign(value, context)
     return host_array(value)
@@ -255,7 +273,17 @@ def _shape(shapes: list[Shape], length: int | None) -> Shape:
         raise ShapeError(f"shapes {text} do not broadcast; make them equal, or 1 where they differ") from None
 
 
+def _table(table: Table) -> Argument:
+    """The argument for a table: how long each axis is, and how many elements a step along it."""
+    values = contiguous(table.values) if isinstance(table.values, np.ndarray) else table.values
+    axes = tuple((n, product(values.shape[d + 1 :])) for d, n in enumerate(values.shape))
+    argument = array_argument(values, Access.TABLE, axes, varies=False)
+    return replace(argument, signature=replace(argument.signature, checked=table.checked))
+
+
 def _input(value: Any, shape: Shape, inexact: list[DType], home: Context) -> Argument:
+    if isinstance(value, Table):
+        return _table(value)
     if not isinstance(value, ARRAYS):
         return _number(value, inexact, home)
     if isinstance(value, np.ndarray):

@@ -13,6 +13,7 @@ from clmapreduce.calls.arguments import Argument, Arguments, Shape
 from clmapreduce.checks import refuse_masked
 from clmapreduce.device.array import DeviceArray, NumpyArray, aligned_empty, empty
 from clmapreduce.device.context import Context, is_empty
+from clmapreduce.device.exchange.hosted import starts_aligned
 from clmapreduce.device.host_array import HostArray, check_disk
 from clmapreduce.device.long_copies import parted, read, written
 from clmapreduce.device.runtime import Executable, take, translated
@@ -20,7 +21,7 @@ from clmapreduce.device.several.split import Piece, SplitArray, empty_split, is_
 from clmapreduce.device.several.split_run import SplitRun
 from clmapreduce.device.streaming import Stream
 from clmapreduce.domain.line import Window
-from clmapreduce.dtypes import DType, alignment, leaves
+from clmapreduce.dtypes import DType
 from clmapreduce.errors import DeviceError, DTypeError, FormulaError, ShapeError
 from clmapreduce.formula.formula import Access
 
@@ -303,12 +304,6 @@ class Call:
             )
             for g in self._arguments.inputs
         )
-
-
-def starts_aligned(values: NumpyArray) -> bool:
-    """Whether kernels may read and write an array where it is: NumPy takes numbers at fewer places."""
-    parts = [values.dtype] if values.dtype.names is None else [part for part, _ in leaves(values.dtype).values()]
-    return bool(values.ctypes.data % max(map(alignment, parts)) == 0)
 
 
 def as_argument(value: Any, dtype: DType) -> Any:

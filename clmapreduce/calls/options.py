@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypedDict
 
 import numpy as np
 
@@ -17,6 +17,15 @@ from clmapreduce.device.foreign import is_wrapped
 from clmapreduce.errors import FormulaError, ModeError
 from clmapreduce.modes import ComputeMode
 from clmapreduce.schemes.common.boxes import LaunchBox, launch_box, strictly_sequential
+
+
+class CallOptions(TypedDict, total=False):
+    """The keywords of calls, for type checkers."""
+
+    mode: str
+    context: Context | None
+    wait_for: Sequence[Any]
+    progress: Any
 
 
 @dataclass(frozen=True)

@@ -16,6 +16,7 @@ from clmapreduce.formula.formula import Formula, Input
 from clmapreduce.formula.functions import CAST
 from clmapreduce.formula.guard import check_guards
 from clmapreduce.formula.node import Apply, Node
+from clmapreduce.formula.tables.take import check_tables
 from clmapreduce.formula.trace import trace
 
 Front = Callable[..., Any]
@@ -42,6 +43,7 @@ class Traced:
         if formula is None:
             formula = trace(self.front, [s.input(i) for i, s in enumerate(signature)], self.what)
             check_guards(formula.nodes, formula.outputs, self.what)
+            check_tables(formula.nodes, formula.outputs, self.what)
             self.formulas[signature] = formula
         check_device(formula.dtypes, device)
         return formula

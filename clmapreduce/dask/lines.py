@@ -10,6 +10,7 @@ import dask.array as da
 import numpy as np
 
 from clmapreduce.calls.arguments import Arguments, Described, gather, gather_rows
+from clmapreduce.calls.tables import Table
 from clmapreduce.checks import choice, switch
 from clmapreduce.dask import line_work
 from clmapreduce.dask.carried import Carried, carried
@@ -17,7 +18,8 @@ from clmapreduce.dask.graph import Graph, Place, as_chunked, places_of, without_
 from clmapreduce.dask.home import home
 from clmapreduce.dask.line_work import LineWork
 from clmapreduce.dask.passes import Passes
-from clmapreduce.errors import ShapeError
+from clmapreduce.device.convert import host_array
+from clmapreduce.errors import ModeError, ShapeError
 from clmapreduce.formula.formula import value_dtype
 from clmapreduce.primitives.operand import ACCUMULATE
 from clmapreduce.primitives.parts import Parts
@@ -51,12 +53,23 @@ def lines(pipeline: Pipeline, values: Sequence[Any], mode: str, batch: bool | No
 
 
 def _argument(value: Any, what: str) -> Any:
-    """An argument as a Dask array, or a number."""
+    """An argument as a Dask array, a table, or a number."""
+    if isinstance(value, Table):
+        return _table(value, what)
     if isinstance(value, (bool, int, float, complex, np.generic)):
         return value
     if isinstance(value, np.ndarray) and not value.ndim:
         return value[()]
     return without_empty_chunks(as_chunked(value, what))
+
+
+def _table(table: Table, what: str) -> Table:
+    """A table that every task carries. Raises ModeError for a checked one, and what arrays on a device raise."""
+    if table.checked:
+        raise ModeError(f"{what} is {table!r}; mode='check' is not offered for Dask arrays, which hold no numbers yet")
+    if table.on_device:
+        as_chunked(table.values, what)
+    return table.with_values(host_array(table.values))
 
 
 def _label(pipeline: Pipeline) -> str:
@@ -66,7 +79,7 @@ def _label(pipeline: Pipeline) -> str:
 
 class Blocks:
     """The blocks of a call's arguments. ordered: they come in the order of their elements: all axes but the first one
-    lie in one chunk. Numbers, and arrays of one element, are the same at every place.
+    lie in one chunk. Numbers, tables, and arrays of one element, are the same at every place.
     """
 
     def __init__(self, arrays: Sequence[Any], arguments: Arguments, ordered: bool = False) -> None:
@@ -79,7 +92,8 @@ class Blocks:
         self._values = [*arrays]
         for k, x in zip(cut, blocks, strict=True):
             self._values[k] = x
-        self._numbers = [None if k in cut else one.value for k, one in enumerate(arguments.inputs)]
+        shared = (x if isinstance(x, Table) else one.value for x, one in zip(arrays, arguments.inputs, strict=True))
+        self._numbers = [None if k in cut else value for k, value in enumerate(shared)]
         self.chunks = tuple(chunks.get(axis, (extent,)) for axis, extent in enumerate(arguments.shape))
         self.places = list(places_of(self.chunks))
 

@@ -144,8 +144,11 @@ class DeviceArray(ArrayMethods, Awaited, Exports):
             raise DTypeError(f"out has dtype {out.dtype}, the values have {self.dtype}")
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> NumpyArray:
+        shared = self.host_view() if copy is False else None
+        if shared is not None and dtype in (None, self.dtype):
+            return shared
         if copy is False:
-            raise ModeError("a DeviceArray cannot become a NumPy array without a copy")
+            raise ModeError("this DeviceArray cannot become a NumPy array without a copy")
         values = self.to_numpy()
         return values if dtype is None else values.astype(dtype, copy=False)
 

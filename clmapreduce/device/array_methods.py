@@ -29,60 +29,63 @@ class ArrayMethods(ArrayOperators):
         return bool(self._call("any", self._operator("equal", self, value)))
 
     # ------------------------------------------------------------------------------------------------- reductions
-    def sum(self: S, axis: Any = None, dtype: Any = None, keepdims: bool = False) -> S:
+    def sum(self: S, axis: Any = None, dtype: Any = None, out: Any = None, **more: Any) -> S:
         """The sums along some axes, an int or a tuple of them (all if None); integers and bools are summed in 64 bits.
+        out: a DeviceArray for the result. more: keepdims, initial (one more value), where (which values count).
         """
-        return self._call("sum", self, axis=axis, dtype=dtype, keepdims=keepdims)
+        return self._call("sum", self, out, axis=axis, dtype=dtype, **more)
 
-    def prod(self: S, axis: Any = None, dtype: Any = None, keepdims: bool = False) -> S:
+    def prod(self: S, axis: Any = None, dtype: Any = None, out: Any = None, **more: Any) -> S:
         """The products along some axes, as `sum`."""
-        return self._call("prod", self, axis=axis, dtype=dtype, keepdims=keepdims)
+        return self._call("prod", self, out, axis=axis, dtype=dtype, **more)
 
-    def min(self: S, axis: Any = None, keepdims: bool = False) -> S:
-        """The smallest values along some axes, NaN where one is met. Raises ShapeError for those of nothing."""
-        return self._call("min", self, axis=axis, keepdims=keepdims)
+    def min(self: S, axis: Any = None, out: Any = None, **more: Any) -> S:
+        """The smallest values along some axes, NaN where one is met. more: as of `sum`. Raises ShapeError for those of
+        nothing.
+        """
+        return self._call("min", self, out, axis=axis, **more)
 
-    def max(self: S, axis: Any = None, keepdims: bool = False) -> S:
+    def max(self: S, axis: Any = None, out: Any = None, **more: Any) -> S:
         """The largest values along some axes, as `min`."""
-        return self._call("max", self, axis=axis, keepdims=keepdims)
+        return self._call("max", self, out, axis=axis, **more)
 
-    def argmin(self: S, axis: int | None = None, keepdims: bool = False) -> S:
+    def argmin(self: S, axis: int | None = None, out: Any = None, *, keepdims: bool = False) -> S:
         """The place of the smallest value along an axis, int64; among all elements in C order if None. The first NaN
         wins, and the first of equal values.
         """
-        return self._call("argmin", self, axis=axis, keepdims=keepdims)
+        return self._call("argmin", self, out, axis=axis, keepdims=keepdims)
 
-    def argmax(self: S, axis: int | None = None, keepdims: bool = False) -> S:
+    def argmax(self: S, axis: int | None = None, out: Any = None, *, keepdims: bool = False) -> S:
         """The place of the largest value along an axis, as `argmin`."""
-        return self._call("argmax", self, axis=axis, keepdims=keepdims)
+        return self._call("argmax", self, out, axis=axis, keepdims=keepdims)
 
-    def any(self: S, axis: Any = None, keepdims: bool = False) -> S:
-        """Whether a value along some axes is not zero."""
-        return self._call("any", self, axis=axis, keepdims=keepdims)
+    def any(self: S, axis: Any = None, out: Any = None, **more: Any) -> S:
+        """Whether a value along some axes is not zero. more: keepdims, where."""
+        return self._call("any", self, out, axis=axis, **more)
 
-    def all(self: S, axis: Any = None, keepdims: bool = False) -> S:
-        """Whether no value along some axes is zero."""
-        return self._call("all", self, axis=axis, keepdims=keepdims)
+    def all(self: S, axis: Any = None, out: Any = None, **more: Any) -> S:
+        """Whether no value along some axes is zero. more: keepdims, where."""
+        return self._call("all", self, out, axis=axis, **more)
 
-    def mean(self: S, axis: Any = None, dtype: Any = None, keepdims: bool = False) -> S:
-        """The means along some axes, in float64 for integers and bools; NaN of nothing."""
-        return self._call("mean", self, axis=axis, dtype=dtype, keepdims=keepdims)
+    def mean(self: S, axis: Any = None, dtype: Any = None, out: Any = None, **more: Any) -> S:
+        """The means along some axes, in float64 for integers and bools; NaN of nothing. more: keepdims, where."""
+        return self._call("mean", self, out, axis=axis, dtype=dtype, **more)
 
-    def var(self: S, axis: Any = None, ddof: float = 0, keepdims: bool = False) -> S:
+    def var(self: S, axis: Any = None, ddof: float = 0, keepdims: bool = False, *, out: Any = None) -> S:
         """The variances along some axes: mean squared deviations, over the number of values less ddof."""
-        return self._call("var", self, axis=axis, ddof=ddof, keepdims=keepdims)
+        return self._call("var", self, out, axis=axis, ddof=ddof, keepdims=keepdims)
 
-    def std(self: S, axis: Any = None, ddof: float = 0, keepdims: bool = False) -> S:
+    def std(self: S, axis: Any = None, ddof: float = 0, keepdims: bool = False, *, out: Any = None) -> S:
         """The standard deviations along some axes, the roots of `var`."""
-        return self._call("std", self, axis=axis, ddof=ddof, keepdims=keepdims)
+        return self._call("std", self, out, axis=axis, ddof=ddof, keepdims=keepdims)
 
-    def cumsum(self: S, axis: int | None = None, dtype: Any = None) -> S:
+    def cumsum(self: S, axis: int | None = None, dtype: Any = None, out: Any = None) -> S:
         """The sums up to every place of an axis; of all elements in C order, as one line, if None."""
-        return self._call("cumsum", self, axis=axis, dtype=dtype)
+        return self._call("cumsum", self, out, axis=axis, dtype=dtype)
 
-    def cumprod(self: S, axis: int | None = None, dtype: Any = None) -> S:
+    def cumprod(self: S, axis: int | None = None, dtype: Any = None, out: Any = None) -> S:
         """The products up to every place of an axis, as `cumsum`."""
-        return self._call("cumprod", self, axis=axis, dtype=dtype)
+        return self._call("cumprod", self, out, axis=axis, dtype=dtype)
 
     def sort(self, axis: int = -1, descending: bool = False) -> None:
         """Sorts the array in place along an axis, NaN last; stable."""
@@ -95,7 +98,7 @@ class ArrayMethods(ArrayOperators):
     # ---------------------------------------------------------------------------------------------- dtypes, shapes
     def astype(self: S, dtype: Any, copy: bool = True) -> S:
         """The values in another dtype, in new memory; copy=False: the array itself where it has that dtype."""
-        return self._call("astype", self, dtype, copy=copy)
+        return self._call("astype", self, None, dtype, copy=copy)
 
     def copy(self: S) -> S:
         """The values in new memory."""
@@ -107,7 +110,7 @@ class ArrayMethods(ArrayOperators):
 
     def ravel(self: S) -> S:
         """The same memory as a line."""
-        return self._call("reshape", self, (-1,))
+        return self._call("reshape", self, None, (-1,))
 
     def flatten(self: S) -> S:
         """The values as a line, in new memory."""
@@ -115,7 +118,7 @@ class ArrayMethods(ArrayOperators):
 
     def transpose(self: S, *axes: Any) -> S:
         """The axes in another order (reversed if none are named), in new memory."""
-        return self._call("transpose", self, (axes[0] if len(axes) == 1 else axes) or None)
+        return self._call("transpose", self, None, (axes[0] if len(axes) == 1 else axes) or None)
 
     @property
     def T(self: S) -> S:
@@ -129,15 +132,15 @@ class ArrayMethods(ArrayOperators):
 
     def squeeze(self: S, axis: Any = None) -> S:
         """The same memory without axes of length 1: all such, or those named."""
-        return self._call("squeeze", self, axis)
+        return self._call("squeeze", self, None, axis)
 
-    def clip(self: S, min: Any = None, max: Any = None) -> S:
+    def clip(self: S, min: Any = None, max: Any = None, out: Any = None) -> S:
         """The values, those below `min` or above `max` set to these."""
-        return self._call("clip", self, min, max)
+        return self._call("clip", self, out, min=min, max=max)
 
-    def round(self: S, decimals: int = 0) -> S:
+    def round(self: S, decimals: int = 0, out: Any = None) -> S:
         """The values rounded to so many decimals, halves to even."""
-        return self._call("round", self, decimals)
+        return self._call("round", self, out, decimals=decimals)
 
     def nonzero(self: S) -> tuple[S, ...]:
         """The places of what is not zero in C order, an int64 array per axis. Waits for their number."""
@@ -172,6 +175,7 @@ class ArrayMethods(ArrayOperators):
     def __array_namespace__(self, *, api_version: str | None = None) -> Any:
         return self.operations.namespace(api_version)
 
-    def _call(self: S, name: str, *values: Any, **keywords: Any) -> S:
-        result: S = self.operations.call(name, *values, **keywords)
-        return result
+    def _call(self: S, name: str, array: Any, out: Any = None, /, *values: Any, **keywords: Any) -> S:
+        """A function of the array namespace. out: where its result goes."""
+        result: S = self.operations.call(name, array, *values, **keywords)
+        return result if out is None else self.operations.stored(name, result, out)

@@ -21,6 +21,9 @@ class Operations(Protocol):
     def call(self, name: str, /, *values: Any, **keywords: Any) -> Any:
         """A function of the array namespace."""
 
+    def stored(self, what: str, result: Any, out: Any, /) -> Any:
+        """A result in `out`."""
+
     def selected(self, array: Any, key: Any, /) -> Any:
         """array[key]."""
 

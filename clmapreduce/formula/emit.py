@@ -20,6 +20,7 @@ from clmapreduce.dtypes import (
     FLOAT32,
     FLOAT64,
     HEX,
+    INT32,
     DType,
     c_name,
     converted_text,
@@ -30,6 +31,7 @@ from clmapreduce.dtypes import (
 from clmapreduce.errors import DTypeError
 from clmapreduce.formula.functions import CAST, GUARD, PLACED
 from clmapreduce.formula.node import Apply, Index, Literal, Node, Symbol, postorder
+from clmapreduce.formula.tables.symbol import LOOKUP, OUTSIDE, TableSymbol, TableText, place_kind, place_texts
 
 HALF_VECTOR = 32
 """Bytes of the widest vector that every driver's library takes; wider ones go through a macro of the prelude."""
@@ -38,10 +40,13 @@ _LIBRARY = re.compile(r"(\w+)\(\{0\}(?:, \{1\})?\)")
 
 @dataclass(frozen=True)
 class Text:
-    """A C expression (a variable, mostly) and, for bools in several lanes, the width of their mask in bits."""
+    """A C expression (a variable, mostly) and, for bools in several lanes, the width of their mask in bits. table: how
+    elements of a table are read.
+    """
 
     c: str
     bits: int = 0
+    table: TableText | None = None
 
 
 class Emitter:
@@ -104,6 +109,8 @@ class Emitter:
             return self._literal(node)
         if isinstance(node, Index):
             return self._index_as(node, node.dtype)
+        if isinstance(node, TableSymbol) and node.text is not None:
+            return Text(node.name, table=node.text)
         if isinstance(node, Symbol):
             raise KeyError(f"no C text was given for {node.name!r}")
         assert isinstance(node, Apply)
@@ -111,6 +118,8 @@ class Emitter:
             return self.text(node.args[1])
         if node.function is CAST:
             return self._cast(node.args[0], node.dtype)
+        if node.function in (LOOKUP, OUTSIDE):
+            return self._read_table(node)
         args = [self.text(arg) for arg in node.args]
         key = (node.function.name, node.dtype, node.args[-1].dtype, *args)
         if key not in self._shared:
@@ -156,6 +165,34 @@ class Emitter:
         words = self._words(node.args[-1].dtype, args, 1)
         each = [spelling.format(*(f"{a.c}.s{HEX[lane]}" for a in args), **words) for lane in range(self.lanes)]
         return f"({c_name(node.dtype, self.lanes)})({', '.join(each)})"
+
+    def _read_table(self, node: Apply) -> Text:
+        """A lookup, or whether it lies outside, lane by lane."""
+        (table, *places), dtypes = map(self.text, node.args), [place.dtype for place in node.args[1:]]
+        key = (node.function.name, node.dtype, table, *places)
+        if key not in self._shared:
+            assert table.table is not None
+            each = self._each_read(node.function is LOOKUP, table.table, [place.c for place in places], dtypes)
+            self._shared[key] = self._from_lanes(each, node.dtype)
+        return self._shared[key]
+
+    def _each_read(self, reads: bool, table: TableText, places: Sequence[str], dtypes: Sequence[DType]) -> list[str]:
+        """What every lane holds. Numbers of elements that are ints are computed in all lanes at once."""
+        lanes = range(self.lanes)
+        if reads and self.lanes > 1 and all(place_kind(dtype, self._narrow) == "int" for dtype in dtypes):
+            kind = f"int{self.lanes}"
+            wide = [converted_text(text, INT32, self.lanes) for text in places]
+            whole = table.place([(kind, text) for text in wide], kind)
+            name = self._name(f"const {kind} {{}} = {whole};")
+            return [table.at(f"{name}.s{HEX[lane]}") for lane in lanes]
+        each = [place_texts(places, dtypes, k if self.lanes > 1 else None, self._narrow) for k in lanes]
+        return [table.at(table.place(at)) if reads else table.outside(at) for at in each]
+
+    def _from_lanes(self, each: Sequence[str], dtype: DType) -> Text:
+        """A variable of what every lane holds, bools as numbers."""
+        kind = c_name(np.dtype(np.uint8) if dtype == BOOL else dtype, self.lanes)
+        whole = each[0] if self.lanes == 1 else f"({kind})({', '.join(each)})"
+        return self._declare(f"({whole} != ({kind})(0))" if dtype == BOOL else whole, dtype, 8 if dtype == BOOL else 0)
 
     # ------------------------------------------------------------------------------------------- conversions
     def _cast(self, source: Node, dtype: DType) -> Text:

@@ -4,7 +4,7 @@
 or the only element of a buffer), or broadcast by strides. In a batch, whose rows are lines of their own, it may also be
 one line for all rows, or one value per row, or lie across memory: rows side by side, as the columns of a matrix. Under
 segments it may be gathered: read where other inputs, arrays of places, say. A kernel's own array is read as a vector,
-from private memory.
+from private memory. A table is read at the places that the formula computes.
 """
 
 from __future__ import annotations
@@ -31,6 +31,7 @@ from clmapreduce.dtypes import (
 from clmapreduce.formula.content import HasContent
 from clmapreduce.formula.emit import Text
 from clmapreduce.formula.node import Apply, Extended, Index, Node, Record, Symbol, Value, components, postorder, rebuild
+from clmapreduce.formula.tables.symbol import TableText
 
 
 class Access(Enum):
@@ -45,6 +46,7 @@ class Access(Enum):
     ACROSS = "across"
     GATHERED = "gathered"
     PRIVATE = "private"
+    TABLE = "table"
 
 
 @dataclass(frozen=True)
@@ -194,7 +196,7 @@ class Formula(HasContent):
 
 def _copy(node: Node, copies: dict[int, Node]) -> Node:
     if isinstance(node, Symbol):
-        return Symbol(node.name, node.dtype, node.weak, node.varies)
+        return node.twin()
     if isinstance(node, Index):
         return Index()
     if isinstance(node, Apply):
@@ -225,11 +227,20 @@ def load(operand: Input, at: Place, lanes: int, prefix: str) -> tuple[list[str],
     """
     lines: list[str] = []
     texts: dict[Node, Text] = {}
+    if operand.access is Access.TABLE:
+        return [], {node: _table(operand, leaf) for leaf, node in components(operand.value).items()}
     for part, (leaf, node) in enumerate(components(operand.value).items()):
         variable = f"{prefix}{operand.name}_{part}"  # a field's name may be any text, so it never enters the kernel
         lines.append(f"const {c_name(node.dtype, lanes)} {variable} = {_element(operand, leaf, at, lanes)};")
         texts[node] = as_bool(variable, node.dtype, lanes, lines) if node.dtype == BOOL else Text(variable)
     return lines, texts
+
+
+def _table(operand: Input, leaf: Leaf) -> Text:
+    """One number of a table's elements."""
+    axes = range(operand.rank)
+    sizes, strides = (tuple(f"{operand.name}_{what}{d}" for d in axes) for what in ("size", "stride"))
+    return Text(operand.name, table=TableText(_one(operand, leaf, "({0})"), sizes, strides))
 
 
 def as_bool(variable: str, dtype: DType, lanes: int, lines: list[str]) -> Text:

@@ -216,6 +216,10 @@ class Symbol(Node):
         super().__init__(dtype, weak, varies)
         self.name = name
 
+    def twin(self) -> Symbol:
+        """Another symbol that says the same."""
+        return Symbol(self.name, self.dtype, self.weak, self.varies)
+
 
 class Apply(Node):
     """A function of other nodes; the arguments already have the dtype the function computes in."""

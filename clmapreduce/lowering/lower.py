@@ -17,6 +17,7 @@ from clmapreduce.lowering.unique import unique
 from clmapreduce.vector.algebra import SUM
 from clmapreduce.vector.node import Constant, Variable, Vector, postorder
 from clmapreduce.vector.operation import SUM_T, ZERO
+from clmapreduce.vector.tables import TAKE, Lookup
 
 UNROLLED = 16
 """Sums over more coordinates than this are loops."""
@@ -42,7 +43,8 @@ class _Lowering:
             if self._is_long_sum(vector) and (contraction := self._contraction(vector)) is not None:
                 self.scalars[vector] = [contraction]
                 continue
-            missing = [arg for arg in vector.args if arg not in self.scalars]
+            read = vector.args[1:] if vector.operation is TAKE else vector.args
+            missing = [arg for arg in read if arg not in self.scalars]
             if missing:
                 todo += missing[::-1]
             else:
@@ -56,6 +58,11 @@ class _Lowering:
             return [Literal(value, self.dtype) for value in vector.values]
         if vector.operation is ZERO:
             return [Literal(0, self.dtype)] * vector.dim
+        if isinstance(vector.operation, Lookup):
+            variable, place = vector.args
+            table = self.inputs[variable].table  # type: ignore[index]  # tables are variables
+            assert table is not None
+            return vector.operation.lookups(table, variable.dim, self.scalars[place][0], vector.params)
         return vector.operation.scalars([self.scalars[arg] for arg in vector.args], vector.params)
 
     def _is_long_sum(self, vector: Vector) -> bool:
@@ -159,7 +166,7 @@ def lower_weighted(
 
 def computing_dtype(inputs: Mapping[Variable, PairInput]) -> DType:
     """The dtype that is computed with."""
-    return next(iter(inputs.values())).symbols[0].dtype
+    return next(iter(inputs.values())).computing
 
 
 def _finished(
@@ -191,4 +198,4 @@ def _used(values: Sequence[Node], loops: Sequence[Contraction]) -> Callable[[Pai
     """Which inputs a pair reads."""
     met = {id(node) for node in nodes_below([*values, *(loop.term for loop in loops)])}
     walked = {id(operand) for loop in loops for operand, _ in loop.wide}
-    return lambda operand: id(operand) in walked or any(id(symbol) in met for symbol in operand.symbols)
+    return lambda operand: id(operand) in walked or any(id(symbol) in met for symbol in operand.all_symbols)

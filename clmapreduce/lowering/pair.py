@@ -15,6 +15,7 @@ from functools import cached_property
 from clmapreduce.dtypes import BOOL, DType, is_float
 from clmapreduce.formula.content import HasContent
 from clmapreduce.formula.node import Apply, Literal, Node, Symbol, postorder
+from clmapreduce.formula.tables.symbol import TableSymbol
 
 
 class Role(IntEnum):
@@ -32,7 +33,8 @@ class PairInput(HasContent):
 
     name: in plans and kernels. dtype: in memory. symbols: one per coordinate, in the dtype that is computed with.
     rank: collapsed batch dimensions; 0 when there is no batch or one array serves all of it. scalar: a number among the
-    kernel's arguments. by_launch: filled by an earlier launch of the same plan, (batch, rows, dim) in one piece.
+    kernel's arguments. by_launch: filled by an earlier launch of the same plan, (batch, rows, dim) in one piece. table:
+    of a parameter that is read at computed places; where it is read in no other way, there are no symbols.
     """
 
     name: str
@@ -43,6 +45,17 @@ class PairInput(HasContent):
     rank: int = 0
     scalar: bool = False
     by_launch: bool = False
+    table: TableSymbol | None = None
+
+    @property
+    def all_symbols(self) -> tuple[Symbol, ...]:
+        """All that stand for it."""
+        return self.symbols if self.table is None else (*self.symbols, self.table)
+
+    @property
+    def computing(self) -> DType:
+        """The dtype that is computed with."""
+        return self.all_symbols[0].dtype
 
 
 @dataclass(frozen=True, eq=False)
@@ -124,6 +137,11 @@ class Pair(HasContent):
         return replace(self, expansion=None)
 
     @property
+    def has_tables(self) -> bool:
+        """Whether it reads at computed places."""
+        return any(pair_input.table is not None for pair_input in self.inputs)
+
+    @property
     def names(self) -> tuple[str, ...]:
         """The inputs' names."""
         return tuple(pair_input.name for pair_input in self.inputs)
@@ -195,8 +213,8 @@ def find_terms(
     values: Sequence[Node], contractions: Sequence[Contraction] = (), inputs: Sequence[PairInput] = (),
     known: Mapping[int, Role] | None = None,
 ) -> Terms:  # fmt: skip
-    """The terms of some values. A bool is never one: it is cheaper computed again than kept as a number. known: as for
-    `roles`.
+    """The terms of some values. A bool is never one: it is cheaper computed again than kept as a number; and a table is
+    no number. known: as for `roles`.
     """
     role = roles(values, contractions, inputs, known)
     terms: dict[Role, dict[int, Node]] = {Role.PARAMETER: {}, Role.ROW: {}, Role.COLUMN: {}}
@@ -204,7 +222,8 @@ def find_terms(
     def is_term(node: Node, user: Role) -> bool:
         """Whether `node` is a term of what uses it."""
         mine = role[id(node)]
-        return mine is not user and mine is not Role.PAIR and node.dtype != BOOL and not is_constant(node)
+        kept = node.dtype != BOOL and not isinstance(node, TableSymbol)
+        return mine is not user and mine is not Role.PAIR and kept and not is_constant(node)
 
     visited: set[tuple[int, Role]] = set()
     todo = [(node, Role.PAIR) for node in [*values, *(c.term for c in contractions)][::-1]]
@@ -229,7 +248,7 @@ def roles(
     known: Mapping[int, Role] | None = None,
 ) -> dict[int, Role]:
     """The role of every node below some values and the contractions' terms, by id. known: of other symbols."""
-    role = {id(symbol): operand.role for operand in inputs for symbol in operand.symbols} | dict(known or {})
+    role = {id(symbol): operand.role for operand in inputs for symbol in operand.all_symbols} | dict(known or {})
     for contraction in contractions:
         role[id(contraction.result)] = Role.PAIR
         role |= {id(symbol): Role.PAIR for _, symbol in contraction.wide}  # each turn of the loop has another one

@@ -13,8 +13,8 @@ from clmapreduce.calls.explain import Explanation, explained, no_launch
 from clmapreduce.calls.options import Options
 from clmapreduce.calls.prepared import Planned, Prepared, prepare
 from clmapreduce.calls.progress import followed
-from clmapreduce.calls.ready import ReadyCall, is_repeatable
-from clmapreduce.calls.request import CallRequest
+from clmapreduce.calls.repeat.ready import ReadyCall, is_repeatable
+from clmapreduce.calls.repeat.request import CallRequest
 from clmapreduce.calls.tracing import check_device
 from clmapreduce.device.array import DeviceArray
 from clmapreduce.device.cache import Cache

@@ -86,7 +86,7 @@ class Solver:
         mode = all_options.get("mode", "auto")
         x, self.status = solve(matvec, right.array, coupled=self.coupled, mode=mode, **solving)
         if not self.status.converged:
-            warnings.warn(_complaint(self.status, solving["tolerance"]), RuntimeWarning, stacklevel=3)
+            warnings.warn(complaint(self.status, solving["tolerance"]), RuntimeWarning, stacklevel=3)
         x = x if on_device else x.to_numpy()
         return (x, self.status) if with_status else x
 
@@ -208,14 +208,20 @@ def _uploaded(inputs: Inputs, context: Context | None) -> tuple[bool, Context, I
     arrays = inputs.arrays.values()
     homes = {id(x.context): x.context for x in arrays if isinstance(x, DeviceArray)}
     home = home_of(list(homes.values()), context)
-    return bool(homes), home, Inputs(_on(slot, home) for slot in inputs.slots)
+    return bool(homes), home, on_device(inputs, home)
+
+
+def on_device(inputs: Inputs, home: Context) -> Inputs:
+    """The inputs with all arrays on a device."""
+    return Inputs(_on(slot, home) for slot in inputs.slots)
 
 
 def _on(slot: Slot, home: Context) -> Slot:
     return replace(slot, array=array(slot.array, home))
 
 
-def _complaint(status: SolveStatus, tolerance: float) -> str:
+def complaint(status: SolveStatus, tolerance: float) -> str:
+    """Why a solve did not converge, and what may help."""
     if status.reason == "not finite":
         return (
             f"no solution after {status.iterations} iterations: a NaN or an infinity came up; "

@@ -19,6 +19,7 @@ from clmapreduce.pairwise.guest import GuestArray
 from clmapreduce.pairwise.inputs import Inputs
 from clmapreduce.pairwise.options import check_count, keywords, reduction_name
 from clmapreduce.pairwise.streamed import explained_tiles, reduced
+from clmapreduce.pairwise.tables.places import check_places
 from clmapreduce.ranges import as_ranges
 from clmapreduce.reductions import Operator
 from clmapreduce.reductions.pairs import PairOptions, PairReduction, pair_reduction, spec_of
@@ -55,9 +56,11 @@ class Reduced:
 
     def __call__(self, *arrays: Any, **options: Any) -> Any:
         """The result for these arrays. options: as of the reduction, whose own they replace. Raises FormulaError naming
-        the variables that are left unbound, ShapeError and DTypeError naming those that do not fit.
+        the variables that are left unbound, ShapeError and DTypeError naming those that do not fit; PlaceError for
+        places outside of a checked table.
         """
         call, inputs, settings = self._prepared(arrays, options)
+        check_places(call, inputs, settings, self._run)
         result = self._run(call, inputs, settings)
         return result if self.finish is None else self.finish(result)
 

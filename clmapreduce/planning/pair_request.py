@@ -7,15 +7,18 @@ from functools import lru_cache
 
 from clmapreduce.dtypes import FLOAT32, DType
 from clmapreduce.formula.node import Symbol
+from clmapreduce.formula.tables.symbol import TableSymbol, TableText
 from clmapreduce.lowering.lower import UNROLLED, lower, lower_weighted
 from clmapreduce.lowering.pair import Pair, PairInput, Role
 from clmapreduce.lowering.side_values import put_aside
 from clmapreduce.planning.passes import Concatenated, OnePass, Passes, SideValue, TwoPasses, WithSideValues
 from clmapreduce.reductions.pairs import PairOptions, PairReduction, pair_reduction
 from clmapreduce.reductions.pairs.base import PairBound
+from clmapreduce.schemes.common.arrays import element
 from clmapreduce.schemes.pairs.passes.two_pass import MARKS
 from clmapreduce.vector.coordinates import split_at_long
 from clmapreduce.vector.node import Category, Variable, Vector
+from clmapreduce.vector.tables import tables_of
 
 SHORTEST = 4
 """Numbers of a vector that matrix instructions may take as a long one: they come in blocks of 8."""
@@ -39,11 +42,14 @@ class PairRequest:
 def passes_of(form: PairRequest) -> Passes:
     """The passes of a request; equal requests share them, so that kernels are found again."""
     inputs = {}
-    for k, (variable, dtype, rank, scalar) in enumerate(form.arrays):
-        symbols = _symbols(f"in{k}", variable.dim, form)
-        role = _role(variable.category, form.axis)
-        inputs[variable] = PairInput(f"in{k}", role, variable.dim, dtype, symbols, rank, scalar)
     formulas = (form.formula,) if form.weight is None else (form.formula, form.weight)
+    tables, others = tables_of(formulas)
+    for k, (variable, dtype, rank, scalar) in enumerate(form.arrays):
+        is_table = variable in tables
+        symbols = () if is_table and variable not in others else _symbols(f"in{k}", variable.dim, form)
+        role = _role(variable.category, form.axis)
+        one = PairInput(f"in{k}", role, variable.dim, dtype, symbols, rank, scalar)
+        inputs[variable] = replace(one, table=_table(one, form)) if is_table else one
     first = 1 + max(variable.position for variable in inputs)
     (formula, *weight), aside = put_aside(formulas, UNROLLED, first)
     values = tuple(_side_value(form, k, variable, part, inputs) for k, (variable, part) in enumerate(aside.items()))
@@ -60,6 +66,12 @@ def _side_value(
     one = PairInput(name, role, 1, form.dtype, _symbols(name, 1, form), 1, by_launch=True)
     indexed = {v: one if one.role is Role.PARAMETER else replace(one, role=Role.ROW) for v, one in inputs.items()}
     return SideValue(one, lower(part, None, indexed), _sum(form))
+
+
+def _table(one: PairInput, form: PairRequest) -> TableSymbol:
+    """The symbol of an input that is read at computed places."""
+    text = TableText(element(one, "({0})"), (str(one.dim),), ("1",))
+    return TableSymbol(f"{one.name}.table", form.dtype, text=text)
 
 
 def _symbols(name: str, dim: int, form: PairRequest) -> tuple[Symbol, ...]:

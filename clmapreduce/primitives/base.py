@@ -7,11 +7,12 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Hashable, Sequence
 from typing import Any, ClassVar, NoReturn
 
-from clmapreduce.calls import repeated
 from clmapreduce.calls.chunked import examples
 from clmapreduce.calls.explain import Explanation, explained, no_launch
 from clmapreduce.calls.options import Options
 from clmapreduce.calls.prepared import Prepared
+from clmapreduce.calls.repeat import repeated
+from clmapreduce.calls.tables import Table
 from clmapreduce.checks import quoted
 from clmapreduce.device.runtime import source_of
 from clmapreduce.errors import ArgumentError, ModeError
@@ -22,6 +23,12 @@ class Primitive(ABC):
 
     compose: ClassVar[Callable[[Primitive, Any], Any]]
     """What `>>` gives: set by `compose`, which knows every kind of primitive."""
+
+    check_places: ClassVar[Callable[[Primitive, Sequence[Any], Options, dict[str, Any]], None]]
+    """Raises PlaceError where a call reads outside of a checked table: set by `places`."""
+
+    checking: Primitive | None = None
+    """What tells whether a call does, once one has been asked."""
 
     def __rshift__(self, other: Primitive) -> Any:
         """This, then `other`: one `Pipeline`, fused."""
@@ -35,6 +42,8 @@ class Primitive(ABC):
         """Everything up to the launch; the results themselves where nothing needs launching."""
 
     def _run(self, values: Sequence[Any], options: Options, **more: Any) -> list[Any]:
+        if self.checking is not self and any(isinstance(value, Table) and value.checked for value in values):
+            Primitive.check_places(self, values, options, more)
         return repeated.run(self._same, values, options, more, lambda: self._prepare(values, options, **more))
 
     @property

@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any, overload
 
 from clmapreduce.calls.arguments import Arguments, Shape, gather
 from clmapreduce.calls.chunked import takes_chunks
 from clmapreduce.calls.empty import empty_results
-from clmapreduce.calls.options import Options, streams_past_caches
+from clmapreduce.calls.options import CallOptions, Options, streams_past_caches
 from clmapreduce.calls.prepared import Prepared, prepare
 from clmapreduce.calls.progress import followed
 from clmapreduce.calls.tracing import Traced, check_numbers
 from clmapreduce.calls.windows import line_of
 from clmapreduce.checks import quoted
+from clmapreduce.device.array import DeviceArray
 from clmapreduce.device.context import Context
 from clmapreduce.domain.line import Line
 from clmapreduce.errors import FormulaError
@@ -25,6 +26,9 @@ from clmapreduce.planning.lines import MapRequest
 from clmapreduce.planning.mode import choose_mode
 from clmapreduce.primitives.base import Primitive
 from clmapreduce.program.tracing import is_traced
+
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
 
 
 class Map(Primitive):
@@ -52,6 +56,16 @@ class Map(Primitive):
     def _text(self) -> str:
         return name_of(self.function) if self.expression is None else repr(self.expression.text)
 
+    @overload
+    def __call__(
+        self, value: DeviceArray, /, *values: Any, out: DeviceArray | None = None, length: int | None = None,
+        tiles: int | None = None, **options: Unpack[CallOptions],
+    ) -> DeviceArray: ...  # fmt: skip
+    @overload
+    def __call__(
+        self, *values: Any, mode: str = "auto", context: Context | None = None, wait_for: Sequence[Any] = (),
+        out: Any = None, length: int | None = None, tiles: int | None = None, progress: Any = None, **named: Any,
+    ) -> Any: ...  # fmt: skip
     @takes_chunks
     @followed
     def __call__(

@@ -74,7 +74,7 @@ def fitted(formula: Formula, bound: Bound) -> Formula:
     return Formula(formula.inputs, (cast(value, bound.value),))
 
 
-def operand(op: str | ReductionOp) -> Operand:
+def operand(op: Any) -> Operand:
     """The operand for an operator; equal ones are shared, so that kernels are found again."""
     return _cached_operand(reductions.operator(op))
 

@@ -31,12 +31,13 @@ from clmapreduce.primitives.operand import in_dtype, operand
 from clmapreduce.program.build import partials_step
 from clmapreduce.program.tracing import is_traced
 from clmapreduce.reductions import Bound, ReductionOp, spec_of
+from clmapreduce.reductions.names import Op
 
 
 class Partials(Primitive):
     """A reduce that keeps its partials. Called like `Reduce` on a vector, it returns a `KeptPartials`."""
 
-    def __init__(self, op: str | ReductionOp) -> None:
+    def __init__(self, op: Op) -> None:
         self._operand = operand(op)
 
     @property

@@ -23,6 +23,7 @@ from clmapreduce.dtypes import DType, check_supported
 from clmapreduce.errors import DTypeError, FormulaError, ModeError, ShapeError
 from clmapreduce.formula.formula import value_dtype
 from clmapreduce.formula.guard import check_guards, guarded
+from clmapreduce.formula.tables.take import check_tables
 from clmapreduce.formula.trace import as_value, call, name_of
 from clmapreduce.modes import Scope
 from clmapreduce.notebook import columns
@@ -216,6 +217,7 @@ class Pipeline(Primitive):
         values = tuple(as_value(output, what) for output in outputs)
         program = shared(Program(inputs, values, line.length, length_read=line.length_read))
         check_guards(program.nodes, program.outputs, what)
+        check_tables(program.nodes, program.outputs, what)
         return program
 
     def check(self, program: Program, arguments: Arguments, batch: bool, accumulate: str) -> None:

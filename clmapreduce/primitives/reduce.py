@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import TYPE_CHECKING, Any, overload
 
 import numpy as np
 
@@ -12,7 +12,7 @@ import clmapreduce.reductions as reductions
 from clmapreduce.calls.arguments import Arguments, gather
 from clmapreduce.calls.call import check_out
 from clmapreduce.calls.chunked import takes_chunks
-from clmapreduce.calls.options import Options
+from clmapreduce.calls.options import CallOptions, Options
 from clmapreduce.calls.prepared import Prepared, prepare
 from clmapreduce.calls.progress import followed
 from clmapreduce.calls.tracing import identity
@@ -34,9 +34,26 @@ from clmapreduce.program.build import reduced
 from clmapreduce.program.tracing import is_traced
 from clmapreduce.reductions import Bound, ReductionOp
 from clmapreduce.reductions.base import Accumulate
+from clmapreduce.reductions.names import Op
 from clmapreduce.schemes.line.reduce import box_name
 
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
+
 FINISH = ("auto", "device", "host")
+
+
+class ReduceOptions(CallOptions, total=False):
+    """The keywords of a reduction, for type checkers."""
+
+    tiles: int | None
+    accumulate: Accumulate
+    finish: str
+    dtype: Any
+    axis: Any
+    keepdims: bool
+    initial: Any
+    where: Any
 
 
 class Reduce(Primitive):
@@ -47,7 +64,7 @@ class Reduce(Primitive):
     functions (`max`). var and std are those of NumPy with ddof=0. Raises ModeError for anything else.
     """
 
-    def __init__(self, op: str | ReductionOp) -> None:
+    def __init__(self, op: Op) -> None:
         self._operand = operand(op)
 
     @property
@@ -64,6 +81,12 @@ class Reduce(Primitive):
     def __reduce__(self) -> Any:
         return Reduce, (reductions.spec_of(self.op),)
 
+    @overload
+    def __call__(
+        self, value: DeviceArray, /, *, out: DeviceArray | None = None, **options: Unpack[ReduceOptions]
+    ) -> DeviceArray: ...  # fmt: skip
+    @overload
+    def __call__(self, *values: Any, out: Any = None, **options: Unpack[ReduceOptions]) -> Any: ...
     @takes_chunks
     @followed
     def __call__(

@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any, overload
 
 from clmapreduce.calls.arguments import gather
 from clmapreduce.calls.chunked import takes_chunks
 from clmapreduce.calls.empty import empty_results
-from clmapreduce.calls.options import Options, streams_past_caches
+from clmapreduce.calls.options import CallOptions, Options, streams_past_caches
 from clmapreduce.calls.prepared import Prepared, prepare
 from clmapreduce.calls.progress import followed
 from clmapreduce.calls.tracing import identity
 from clmapreduce.calls.windows import line_of
 from clmapreduce.checks import switch
+from clmapreduce.device.array import DeviceArray
 from clmapreduce.device.context import Context
 from clmapreduce.dtypes import number_of
 from clmapreduce.errors import ShapeError
@@ -24,8 +25,12 @@ from clmapreduce.primitives.base import Primitive
 from clmapreduce.primitives.operand import in_dtype, operand
 from clmapreduce.program.build import scanned
 from clmapreduce.program.tracing import is_traced
-from clmapreduce.reductions import ReductionOp, spec_of
+from clmapreduce.reductions import spec_of
+from clmapreduce.reductions.names import Op
 from clmapreduce.schemes.line.reduce import box_name
+
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
 
 
 class Scan(Primitive):
@@ -36,7 +41,7 @@ class Scan(Primitive):
     int64).
     """
 
-    def __init__(self, op: str | ReductionOp, exclusive: bool = False) -> None:
+    def __init__(self, op: Op, exclusive: bool = False) -> None:
         self._operand = operand(op)
         self.exclusive = switch(exclusive, "exclusive")
 
@@ -50,6 +55,16 @@ class Scan(Primitive):
     def __reduce__(self) -> Any:
         return Scan, (spec_of(self._operand.op), self.exclusive)
 
+    @overload
+    def __call__(
+        self, value: DeviceArray, /, *, out: DeviceArray | None = None, tiles: int | None = None, dtype: Any = None,
+        axis: int | None = None, **options: Unpack[CallOptions],
+    ) -> DeviceArray: ...  # fmt: skip
+    @overload
+    def __call__(
+        self, *values: Any, out: Any = None, tiles: int | None = None, dtype: Any = None, axis: int | None = None,
+        **options: Unpack[CallOptions],
+    ) -> Any: ...  # fmt: skip
     @takes_chunks
     @followed
     def __call__(

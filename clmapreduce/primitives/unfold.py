@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from typing import Any
+from collections.abc import Sequence
+from typing import Any, Literal
 
 from clmapreduce.calls.arguments import Arguments, gather
 from clmapreduce.calls.empty import empty_results
@@ -29,6 +29,7 @@ from clmapreduce.program.build import check_unfolds, closed_form, line_length, u
 from clmapreduce.program.tracing import is_traced
 from clmapreduce.reductions import Bound, ReductionOp, spec_of
 from clmapreduce.reductions.laws.check import NotAssociative
+from clmapreduce.reductions.names import Op
 from clmapreduce.reductions.semigroup import Semigroup
 
 
@@ -42,7 +43,7 @@ class Unfold(Primitive):
     step; `cm.index` in it is the number of the element that it is given.
     """
 
-    def __init__(self, op: str | ReductionOp | Callable[..., Any], _first_power: int = 1) -> None:
+    def __init__(self, op: Op | Literal["index"], _first_power: int = 1) -> None:
         self._index = isinstance(op, str) and op == "index"
         self._function = None if isinstance(op, (str, ReductionOp)) or not callable(op) else op
         self._iterated = Iterated(self._function) if self._function is not None and takes(self._function, 1) else None
@@ -51,7 +52,7 @@ class Unfold(Primitive):
                 name = name_of(self._function)
                 raise FormulaError(f"cm.Unfold takes a function of one value, or of two; {name} takes neither")
             op = Semigroup(self._function)
-        self._operand = operand("sum" if self._index or self._iterated is not None else op)  # type: ignore[arg-type]
+        self._operand = operand("sum" if self._index or self._iterated is not None else op)
         self._first_power = _first_power
         self._closed: dict[Any, Formula | None] = {}
 

@@ -19,6 +19,7 @@ from clmapreduce.formula.node import Node, Record, Value
 from clmapreduce.reductions import NAMED, alias, operator
 from clmapreduce.reductions.argument import BoundArgument
 from clmapreduce.reductions.base import Accumulate, Bound, ReductionOp
+from clmapreduce.reductions.names import Op
 from clmapreduce.reductions.sum import with_error
 
 MEAN = "mean"
@@ -84,7 +85,7 @@ class SegmentOp:
         return value
 
 
-def segment_operator(op: str | ReductionOp) -> tuple[str, ReductionOp]:
+def segment_operator(op: Op) -> tuple[str, ReductionOp]:
     """(name, operator) for what was given: of a mean its sum. Raises ModeError for an unknown name."""
     name = alias(op)
     if isinstance(name, str) and name == MEAN:

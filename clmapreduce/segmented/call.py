@@ -13,7 +13,7 @@ from clmapreduce.calls.arguments import Argument, Arguments, Shape, Signature, p
 from clmapreduce.calls.empty import empty_results
 from clmapreduce.calls.options import Options
 from clmapreduce.calls.prepared import Prepared, prepare
-from clmapreduce.calls.request import number_key
+from clmapreduce.calls.repeat.request import number_key
 from clmapreduce.calls.tracing import check_device
 from clmapreduce.checks import choice
 from clmapreduce.device.array import DeviceArray

@@ -10,8 +10,8 @@ from weakref import finalize, ref
 from clmapreduce.calls.arguments import Argument, Arguments, Signature
 from clmapreduce.calls.options import Options
 from clmapreduce.calls.prepared import prepare
-from clmapreduce.calls.ready import ReadyCall
-from clmapreduce.calls.request import CallRequest
+from clmapreduce.calls.repeat.ready import ReadyCall
+from clmapreduce.calls.repeat.request import CallRequest
 from clmapreduce.device.array import DeviceArray, element, empty
 from clmapreduce.device.cache import Cache
 from clmapreduce.domain.segments import Segments

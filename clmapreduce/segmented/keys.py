@@ -24,7 +24,8 @@ from clmapreduce.formula.functions import cast
 from clmapreduce.formula.node import Node
 from clmapreduce.host_room import needs_host_room
 from clmapreduce.primitives.map import Map
-from clmapreduce.reductions.base import Accumulate, ReductionOp
+from clmapreduce.reductions.base import Accumulate
+from clmapreduce.reductions.names import Op
 from clmapreduce.segmented.call import SegmentCall
 from clmapreduce.segmented.geometry import Geometry
 from clmapreduce.segmented.inputs import Columns, Gathered, columns, gathered
@@ -44,7 +45,7 @@ COPY = Map(lambda key: key)
 @takes_chunks
 @followed
 def reduce_by_key(
-    keys: Any, values: Any, op: str | ReductionOp = "sum", *, equal: Equal | None = None, key: str = "first",
+    keys: Any, values: Any, op: Op = "sum", *, equal: Equal | None = None, key: str = "first",
     init: Any = None, map: Mapped = None, accumulate: Accumulate = "auto", count: str = "host", mode: str = "auto",
     context: Context | None = None, wait_for: Sequence[Any] = (), out: Any = None, progress: Any = None,
     sort: bool = False,
@@ -253,7 +254,7 @@ class KeyPlan:
 
     @followed
     def reduce(
-        self, values: Any, op: str | ReductionOp = "sum", *, init: Any = None, map: Mapped = None,
+        self, values: Any, op: Op = "sum", *, init: Any = None, map: Mapped = None,
         accumulate: Accumulate = "auto", mode: str = "auto", wait_for: Sequence[Any] = (), out: Any = None,
         progress: Any = None,
     ) -> Any:  # fmt: skip

@@ -14,8 +14,8 @@ import numpy as np
 from clmapreduce.calls.arguments import Argument, Arguments, Signature
 from clmapreduce.calls.options import Options
 from clmapreduce.calls.prepared import Prepared, prepare
-from clmapreduce.calls.ready import ReadyCall, is_repeatable
-from clmapreduce.calls.request import CallRequest
+from clmapreduce.calls.repeat.ready import ReadyCall, is_repeatable
+from clmapreduce.calls.repeat.request import CallRequest
 from clmapreduce.calls.tracing import check_device
 from clmapreduce.device.array import DeviceArray
 from clmapreduce.device.cache import Cache

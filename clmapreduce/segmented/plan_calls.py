@@ -7,8 +7,8 @@ from typing import Any
 
 from clmapreduce.calls.options import Options
 from clmapreduce.calls.prepared import Prepared
-from clmapreduce.calls.ready import ReadyCall, is_repeatable
-from clmapreduce.calls.request import CallRequest, hashable, number_key
+from clmapreduce.calls.repeat.ready import ReadyCall, is_repeatable
+from clmapreduce.calls.repeat.request import CallRequest, hashable, number_key
 from clmapreduce.device.array import DeviceArray, is_plain
 from clmapreduce.device.cache import Cache
 from clmapreduce.device.context import Context

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import cached_property, lru_cache
-from typing import Any
+from typing import TYPE_CHECKING, Any, overload
 
 import numpy as np
 
 from clmapreduce.calls.chunked import takes_chunks
 from clmapreduce.calls.explain import Explanation, explained, no_launch
-from clmapreduce.calls.options import Options
+from clmapreduce.calls.options import CallOptions, Options
 from clmapreduce.calls.prepared import Prepared
 from clmapreduce.calls.progress import followed
 from clmapreduce.calls.tracing import identity
@@ -23,7 +23,8 @@ from clmapreduce.errors import DeviceError, DTypeError, FormulaError, ShapeError
 from clmapreduce.formula.trace import check_arity, own
 from clmapreduce.host_room import needs_host_room
 from clmapreduce.primitives.map import Map
-from clmapreduce.reductions.base import Accumulate, ReductionOp
+from clmapreduce.reductions.base import Accumulate
+from clmapreduce.reductions.names import Op
 from clmapreduce.reductions.segment import segment_operator
 from clmapreduce.segmented.call import (
     Element,
@@ -40,13 +41,37 @@ from clmapreduce.segmented.plan_calls import PlanCalls
 from clmapreduce.segmented.shares.segments import segment_shares
 from clmapreduce.segmented.single_call import reduce_once
 
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
+
 Mapped = Callable[..., Any] | str | Map | None
 
 
+class SegmentOptions(CallOptions, total=False):
+    """The keywords of reductions of segments, for type checkers."""
+
+    sources: Any
+    init: Any
+    empty: Any
+    map: Mapped
+    accumulate: Accumulate
+    starts: bool
+    validate: bool
+
+
+@overload
+def segmented_reduce(
+    values: DeviceArray, offsets: Any, op: Op = "sum", *, out: DeviceArray | None = None,
+    **options: Unpack[SegmentOptions],
+) -> DeviceArray: ...  # fmt: skip
+@overload
+def segmented_reduce(
+    values: Any, offsets: Any, op: Op = "sum", *, out: Any = None, **options: Unpack[SegmentOptions]
+) -> Any: ...  # fmt: skip
 @takes_chunks
 @followed
 def segmented_reduce(
-    values: Any, offsets: Any, op: str | ReductionOp = "sum", *, sources: Any = None, init: Any = None,
+    values: Any, offsets: Any, op: Op = "sum", *, sources: Any = None, init: Any = None,
     empty: Any = None, map: Mapped = None, accumulate: Accumulate = "auto", starts: bool = False, validate: bool = True,
     mode: str = "auto", context: Context | None = None, wait_for: Sequence[Any] = (), out: Any = None,
     progress: Any = None,
@@ -105,7 +130,7 @@ def _expression(text: str) -> Map:
 
 
 def segment_call(
-    op: str | ReductionOp, front: Callable[..., Any], accumulate: Accumulate, init: Any, empty: Any
+    op: Op, front: Callable[..., Any], accumulate: Accumulate, init: Any, empty: Any
 ) -> SegmentCall:
     name, operator = segment_operator(op)
     return SegmentCall(name, operator, front, accumulate, _read(init), _read(empty))
@@ -204,7 +229,7 @@ class SegmentPlan:
 
     @followed
     def reduce(
-        self, values: Any, op: str | ReductionOp = "sum", *, init: Any = None, empty: Any = None, map: Mapped = None,
+        self, values: Any, op: Op = "sum", *, init: Any = None, empty: Any = None, map: Mapped = None,
         accumulate: Accumulate = "auto", mode: str = "auto", wait_for: Sequence[Any] = (), out: Any = None,
         progress: Any = None,
     ) -> Any:  # fmt: skip
@@ -239,7 +264,7 @@ class SegmentPlan:
         return not layout.formula.uses_index
 
     def explain(
-        self, values: Any, op: str | ReductionOp = "sum", *, init: Any = None, empty: Any = None, map: Mapped = None,
+        self, values: Any, op: Op = "sum", *, init: Any = None, empty: Any = None, map: Mapped = None,
         accumulate: Accumulate = "auto", mode: str = "auto",
     ) -> Explanation:  # fmt: skip
         """How `reduce` with these arguments would run. Nothing is launched."""
@@ -249,7 +274,7 @@ class SegmentPlan:
         return explained(prepared.executable.plan, prepared.sizes).headed(repr(self))
 
     def source(
-        self, values: Any, op: str | ReductionOp = "sum", *, init: Any = None, empty: Any = None, map: Mapped = None,
+        self, values: Any, op: Op = "sum", *, init: Any = None, empty: Any = None, map: Mapped = None,
         accumulate: Accumulate = "auto", mode: str = "auto",
     ) -> str:  # fmt: skip
         """The OpenCL C that `reduce` with these arguments would run."""
@@ -258,7 +283,7 @@ class SegmentPlan:
         return "\n".join(source_of(stage.spec) for stage in stages)
 
     def _prepare(
-        self, values: Any, op: str | ReductionOp, init: Any, empty: Any, mapped: Mapped, accumulate: Accumulate,
+        self, values: Any, op: Op, init: Any, empty: Any, mapped: Mapped, accumulate: Accumulate,
         options: Options,
     ) -> Prepared | list[Any]:  # fmt: skip
         arrays, front = front_of(values, mapped)

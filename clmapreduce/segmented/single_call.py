@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from typing import Any
 
 from clmapreduce.calls.options import Options
-from clmapreduce.calls.ready import ReadyCall, is_repeatable
-from clmapreduce.calls.request import CallRequest, hashable
+from clmapreduce.calls.repeat.ready import ReadyCall, is_repeatable
+from clmapreduce.calls.repeat.request import CallRequest, hashable
 from clmapreduce.device.array import DeviceArray, is_plain
 from clmapreduce.device.cache import Cache
 from clmapreduce.device.context import Context

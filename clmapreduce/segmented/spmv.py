@@ -19,7 +19,8 @@ from clmapreduce.formula.functions import apply
 from clmapreduce.formula.trace import check_arity, own
 from clmapreduce.host_room import needs_host_room
 from clmapreduce.no_arithmetic import without_arithmetic
-from clmapreduce.reductions.base import Accumulate, ReductionOp
+from clmapreduce.reductions.base import Accumulate
+from clmapreduce.reductions.names import Op
 from clmapreduce.segmented.call import Element, SegmentCall, SegmentOperands, prepare_segments
 from clmapreduce.segmented.check import settled
 from clmapreduce.segmented.inputs import gathered
@@ -72,7 +73,7 @@ NAMES = ("indptr", "indices", "data?", "sources?")
 @takes_chunks
 @followed
 def spmv(
-    matrix: Any, x: Any, *, multiply: str | Callable[..., Any] = "product", add: str | ReductionOp = "sum",
+    matrix: Any, x: Any, *, multiply: str | Callable[..., Any] = "product", add: Op = "sum",
     sources: Any = None, init: Any = None, empty: Any = None, accumulate: Accumulate = "auto", validate: bool = True,
     mode: str = "auto", context: Context | None = None, wait_for: Sequence[Any] = (), out: Any = None,
     progress: Any = None,
@@ -187,7 +188,7 @@ class SpmvPlan:
 
     @followed
     def apply(
-        self, x: Any, *, multiply: str | Callable[..., Any] = "product", add: str | ReductionOp = "sum",
+        self, x: Any, *, multiply: str | Callable[..., Any] = "product", add: Op = "sum",
         init: Any = None, empty: Any = None, accumulate: Accumulate = "auto", mode: str = "auto",
         wait_for: Sequence[Any] = (), out: Any = None, progress: Any = None,
     ) -> Any:  # fmt: skip
@@ -204,7 +205,7 @@ class SpmvPlan:
         return self._calls.run((multiply, add, init, empty, accumulate), {place: x}, options, prepare)
 
     def explain(
-        self, x: Any, *, multiply: str | Callable[..., Any] = "product", add: str | ReductionOp = "sum",
+        self, x: Any, *, multiply: str | Callable[..., Any] = "product", add: Op = "sum",
         mode: str = "auto",
     ) -> Explanation:  # fmt: skip
         """How `apply` with these arguments would run. Nothing is launched."""
@@ -215,7 +216,7 @@ class SpmvPlan:
         return explained(prepared.executable.plan, prepared.sizes).headed(repr(self))
 
     def source(
-        self, x: Any, *, multiply: str | Callable[..., Any] = "product", add: str | ReductionOp = "sum",
+        self, x: Any, *, multiply: str | Callable[..., Any] = "product", add: Op = "sum",
         mode: str = "auto",
     ) -> str:  # fmt: skip
         """The OpenCL C that `apply` with these arguments would run."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any, TypedDict, overload
 
 import numpy as np
 
@@ -13,7 +13,7 @@ from clmapreduce.calls.axes import axis_of
 from clmapreduce.calls.chunked import is_chunked
 from clmapreduce.calls.options import Options
 from clmapreduce.checks import switch
-from clmapreduce.device.array import DeviceArray, contiguous
+from clmapreduce.device.array import DeviceArray, NumpyArray, contiguous
 from clmapreduce.device.context import Context
 from clmapreduce.device.convert import array
 from clmapreduce.dtypes import INT64
@@ -23,6 +23,19 @@ from clmapreduce.host_room import needs_host_room
 from clmapreduce.primitives.map import Map
 from clmapreduce.sorting.line import check_keys, sort_indices, sort_indices_by, sort_keys, sort_pairs
 
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
+
+
+class SortOptions(TypedDict, total=False):
+    """The keywords of sorts, for type checkers."""
+
+    descending: bool
+    mode: str
+    context: Context | None
+    wait_for: Sequence[Any]
+
+
 ROWS = np.dtype(np.uint32)
 FEW, LONG = 32, 1 << 16
 """Up to so many lines, each at least so long, are sorted one after the other."""
@@ -30,6 +43,12 @@ CARRIED = (1, 2, 4, 8)
 """Bytes of a value that goes with its key through all passes; others are fetched at the end, by place."""
 
 
+@overload
+def sort(x: DeviceArray, /, *, axis: int | None = -1, **options: Unpack[SortOptions]) -> DeviceArray: ...
+@overload
+def sort(x: NumpyArray, /, *, axis: int | None = -1, **options: Unpack[SortOptions]) -> NumpyArray: ...
+@overload
+def sort(x: Any, /, *, axis: int | None = -1, **options: Unpack[SortOptions]) -> Any: ...
 @needs_host_room
 def sort(
     x: Any, /, *, axis: int | None = -1, descending: bool = False, mode: str = "auto", context: Context | None = None,
@@ -46,6 +65,16 @@ def sort(
     return _along(keys, along, function, options)
 
 
+@overload
+def argsort(
+    x: DeviceArray, /, *, axis: int | None = -1, stable: bool = True, **options: Unpack[SortOptions]
+) -> DeviceArray: ...  # fmt: skip
+@overload
+def argsort(
+    x: NumpyArray, /, *, axis: int | None = -1, stable: bool = True, **options: Unpack[SortOptions]
+) -> NumpyArray: ...  # fmt: skip
+@overload
+def argsort(x: Any, /, *, axis: int | None = -1, stable: bool = True, **options: Unpack[SortOptions]) -> Any: ...
 @needs_host_room
 def argsort(
     x: Any, /, *, axis: int | None = -1, descending: bool = False, stable: bool = True, mode: str = "auto",

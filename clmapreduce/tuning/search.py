@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from clmapreduce.calls.ready import ReadyCall
+from clmapreduce.calls.repeat.ready import ReadyCall
 from clmapreduce.domain.dense import Pairwise
 from clmapreduce.dtypes import is_float
 from clmapreduce.log import LOG

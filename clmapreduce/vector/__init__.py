@@ -11,6 +11,7 @@ from clmapreduce.vector import (  # noqa: F401  # they enter their names into OP
     elementwise,
     parse,
     special,
+    tables,
     tensors,
 )
 from clmapreduce.vector.node import Category, Constant, Operation, Variable, Vector, as_vector, make, postorder

@@ -179,8 +179,10 @@ class Commands:
         self._check(buffer, offset, target.nbytes)
         if not target.flags.c_contiguous or not target.flags.writeable:
             raise ValueError("a read needs a C-contiguous, writable array; pass one and copy from it")
-        place = {"src_offset": offset, "is_blocking": False}
-        return self._transfer("read", target, buffer.cl, target.nbytes, (buffer, target), waits, place)
+        source, place = _place(buffer, offset, target.nbytes, "src_offset")
+        there = cl.SVM(target) if isinstance(source, cl.SVM) and target.nbytes else target
+        place["is_blocking"] = False
+        return self._transfer("read", there, source, target.nbytes, (buffer, target), waits, place)
 
     def write(
         self, buffer: Buffer, source: np.ndarray[Any, Any], offset: int = 0, waits: Sequence[cl.Event] = ()
@@ -189,8 +191,10 @@ class Commands:
         self._check(buffer, offset, source.nbytes)
         if not source.flags.c_contiguous:
             raise ValueError("a write needs a C-contiguous array; copy it with numpy.ascontiguousarray")
-        place = {"dst_offset": offset, "is_blocking": False}
-        return self._transfer("write", buffer.cl, source, source.nbytes, (buffer, source), waits, place)
+        target, place = _place(buffer, offset, source.nbytes, "dst_offset")
+        there = cl.SVM(source) if isinstance(target, cl.SVM) and source.nbytes else source
+        place["is_blocking"] = False
+        return self._transfer("write", target, there, source.nbytes, (buffer, source), waits, place)
 
     def copy(
         self,
@@ -204,6 +208,10 @@ class Commands:
         """Copies `nbytes` bytes between two buffers, or two ranges of one that do not overlap."""
         self._check(source, source_offset, nbytes)
         self._check(target, target_offset, nbytes)
+        if isinstance(source.cl, cl.SVM) and source.host is not None:  # an array of the host's
+            return self.write(target, source.host[source_offset : source_offset + nbytes], target_offset, waits)
+        if isinstance(target.cl, cl.SVM) and target.host is not None:
+            return self.read(source, target.host[target_offset : target_offset + nbytes], source_offset, waits)
         place = {"byte_count": nbytes, "src_offset": source_offset, "dst_offset": target_offset}
         return self._transfer("copy", target.cl, source.cl, nbytes, (source, target), waits, place)
 
@@ -309,7 +317,7 @@ class Commands:
         nbytes: int,
         owned: object,
         waits: Sequence[cl.Event],
-        place: dict[str, int],
+        place: dict[str, Any],
     ) -> cl.Event:
         """Copies between buffers and arrays; `place` holds what differs: offsets, and the flag that arrays need."""
         if nbytes == 0:
@@ -352,3 +360,12 @@ def _lay_by(space: SharedContext, properties: int, queue: cl.CommandQueue, in_fl
         last = opencl.marker(queue)
         opencl.flush(queue)
         space.idle_queues.put(properties, queue, last, in_flight)
+
+
+def _place(buffer: Buffer, offset: int, nbytes: int, name: str) -> tuple[Any, dict[str, Any]]:
+    """Some bytes of a buffer as a copy takes them: the buffer and an offset, or just these bytes of the host's memory.
+    """
+    if not isinstance(buffer.cl, cl.SVM):
+        return buffer.cl, {name: offset}
+    assert buffer.host is not None
+    return (cl.SVM(buffer.host[offset : offset + nbytes]) if nbytes else buffer.cl), {}

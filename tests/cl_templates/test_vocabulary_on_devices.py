@@ -212,3 +212,14 @@ def test_fast_quotients_and_roots_are_within_their_promise(
         np.testing.assert_array_equal(result[~finite], exact[~finite])
         error = np.abs(result[finite] - exact[finite]) / np.spacing(np.abs(exact[finite]).astype(dtype))
         assert error.max() <= ulps
+
+
+@pytest.mark.parametrize("lanes", [1, 4, 16])
+def test_places_go_to_the_nearest_that_there_is(context: cm.Context, lanes: int, rng: np.random.Generator) -> None:
+    x, size = rng.integers(-40, 40, 512).astype("i4"), 17
+    x[:4] = np.iinfo("i4").min, np.iinfo("i4").max, size, size - 1
+    kind = of_kind("int", lanes)
+    text = f"{load('int', lanes, 'o0')} = cmr_clipped_{kind}({load('int', lanes, 'x')}, {size});"
+    guarded = f"if (k < {len(x) // lanes}) {{ {text} }}"
+    (result,) = outputs_of(context, x, [(guarded, np.full(len(x), 77, "i4"))], [("clipped", kind)])
+    np.testing.assert_array_equal(result, np.clip(x, 0, size - 1))

@@ -65,13 +65,14 @@ TYPES = {
     "matrix_start": "float4", "matrix_from": "float4", "matrix_put": "uint4",
     "matrix_numbers": "uint2", "matrix_sum": "float4", "matrix_rest": "float4",
     "copy_async": "uint4", "copy_wait": "int", "within": "int4 int8 int16",
+    "clipped": "int int4 int16 long ulong", "outside": "int long ulong",
 }  # fmt: skip
 
 
 RESULTS = {
     "any": "int", "longest": "int", "flags": "uint", "ballot": "uint", "warp_sync": "void", "along": "int", "gathers": "int", "ahead": "void",
     "end_unless": "void", "bfloat_bits": "ushort", "half_bits": "uint", "half_pair": "uint", "copy_async": "void", "copy_wait": "void", "matrix_put": "void",
-    "store_turns": "void", "stream_turns": "void",
+    "store_turns": "void", "stream_turns": "void", "outside": "int",
 }  # fmt: skip
 
 

@@ -13,8 +13,8 @@ from support.pair_plans import vector
 
 import clmapreduce as cm
 from clmapreduce import LazyTensor
-from clmapreduce.calls import ready
 from clmapreduce.calls.options import Options
+from clmapreduce.calls.repeat import ready
 from clmapreduce.device.cache import CALLS
 from clmapreduce.pairwise.call import PairCall, reduce_pairs
 from clmapreduce.reductions.pairs import PAIR_REDUCTIONS, PairOptions

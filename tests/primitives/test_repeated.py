@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import clmapreduce as cm
-from clmapreduce.calls import ready
+from clmapreduce.calls.repeat import ready
 
 SIZES = (1, 31, 1000, 20_001)
 

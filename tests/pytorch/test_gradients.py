@@ -161,3 +161,22 @@ def test_the_library_does_not_import_pytorch() -> None:
     text = "import sys, clmapreduce; assert 'torch' not in sys.modules"
     root = Path(__file__).resolve().parents[2]
     assert subprocess.run([sys.executable, "-c", text], cwd=root, env=with_library(), check=False).returncode == 0
+
+
+def test_tables_have_gradients(how: dict[str, Any], rng: np.random.Generator) -> None:
+    table = torch.tensor(rng.standard_normal((4, 5)), requires_grad=True)
+    i, j = (rng.integers(0, n, (m, 1)) for n, m in ((4, 30), (5, 41)))
+    x, y = (torch.tensor(rng.standard_normal((n, 2)), requires_grad=True) for n in (30, 41))
+    places = ct.Vi(torch.tensor(i, dtype=torch.float64)), ct.Vj(torch.tensor(j, dtype=torch.float64))
+    weight = torch.tensor(rng.standard_normal((30, 1)))
+    values = []
+    for mode in ("clamp", "check"):
+        lazy = cm.Table(table, mode)[places] * (-(ct.Vi(x) - ct.Vj(y)).sqnorm2()).exp()
+        values.append((weight * lazy.sum(1, **how)).sum())
+    dense = table[i, j[:, 0]] * torch.exp(-((x[:, None] - y) ** 2).sum(-1))
+    expected = torch.autograd.grad((weight * dense.sum(1, keepdim=True)).sum(), (table, x, y))
+    for value in values:
+        for mine, exact in zip(torch.autograd.grad(value, (table, x, y)), expected, strict=True):
+            assert (mine - exact).abs().max() < TOLERANCE
+    with pytest.raises(cm.PlaceError):
+        (cm.Table(table, "check")[ct.Vi(torch.full((30, 1), 9.0, dtype=torch.float64)), places[1]]).sum(1, **how)

@@ -18,8 +18,8 @@ from support.pair_plans import vector
 from support.random_blocks import Halves, drawn_blocks
 
 import clmapreduce as cm
-from clmapreduce.calls import ready
 from clmapreduce.calls.options import Options
+from clmapreduce.calls.repeat import ready
 from clmapreduce.modes import ComputeMode
 from clmapreduce.pairwise.call import PairCall, explain_pairs, reduce_pairs
 from clmapreduce.plan import KernelSpec

@@ -35,8 +35,8 @@ def nonzero(x: Any, /) -> tuple[Any, ...]:
     if x.ndim == 1:
         return (places,)
     numbers = [np.int64(n) for pair in zip(contiguous_steps(x.shape), x.shape, strict=True) for n in pair]
-    split: tuple[DeviceArray, ...] = _split(x.ndim)(places, *numbers)
-    return split
+    split: Any = _split(x.ndim)(places, *numbers)  # a map of several results
+    return tuple(split)
 
 
 def flat_nonzero(x: DeviceArray) -> DeviceArray:

@@ -70,6 +70,9 @@ class SplitArray(DeviceArray):
         """All of it on the first device, where it stays from then on."""
         return self.moved().memory
 
+    def host_view(self) -> None:
+        """None: it lies in memory of its devices."""
+
     def moved(self) -> DeviceArray:
         """All of it on the first device, where it stays from then on."""
         with _moving:

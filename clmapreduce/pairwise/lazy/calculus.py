@@ -7,13 +7,13 @@ from typing import Any, TypeVar
 from clmapreduce.errors import FormulaError, ShapeError
 from clmapreduce.pairwise.inputs import Inputs, renamed
 from clmapreduce.pairwise.lazy.base import built, joined
-from clmapreduce.pairwise.lazy.vectors import Vectors
+from clmapreduce.pairwise.lazy.lookups import Lookups
 from clmapreduce.vector.node import Variable, Vector
 
 C = TypeVar("C", bound="Calculus[Any]")
 
 
-class Calculus(Vectors[C]):
+class Calculus(Lookups[C]):
     """Symbolic derivatives. Variables are LazyTensors that are nothing else: `Vi(x)`, `Vj(1, 3)`, `LazyTensor(a)`.
     Two of the same memory are one variable. Lists and arrays in another byte order are copied, so each LazyTensor of
     one is a variable of its own: differentiate by the one that the formula was made of. By others the derivative is 0.

@@ -25,6 +25,7 @@ from clmapreduce.program.build import bound_to, scanned
 from clmapreduce.program.tracing import current_tracing
 from clmapreduce.reductions import ReductionOp, operator
 from clmapreduce.reductions.around.restarted import placed_value, restarted
+from clmapreduce.reductions.names import Op
 from clmapreduce.segmented.check import settled
 from clmapreduce.segmented.geometry import expanded, geometry
 from clmapreduce.segmented.inputs import Gathered, gathered
@@ -35,7 +36,7 @@ from clmapreduce.sorting.codes import codes_of
 
 @needs_host_room
 def segmented_scan(
-    values: Any, offsets: Any, op: str | ReductionOp = "sum", *, exclusive: bool = False, mode: str = "auto",
+    values: Any, offsets: Any, op: Op = "sum", *, exclusive: bool = False, mode: str = "auto",
     context: Context | None = None, wait_for: Sequence[Any] = (), out: Any = None,
 ) -> Any:  # fmt: skip
     """Prefix reductions that begin again with every segment: result i combines the values of its segment up to i, or
@@ -55,7 +56,7 @@ def segmented_scan(
 
 @needs_host_room
 def scan_by_key(
-    keys: Any, values: Any, op: str | ReductionOp = "sum", *, exclusive: bool = False, equal: Equal | None = None,
+    keys: Any, values: Any, op: Op = "sum", *, exclusive: bool = False, equal: Equal | None = None,
     mode: str = "auto", context: Context | None = None, wait_for: Sequence[Any] = (), out: Any = None,
 ) -> Any:  # fmt: skip
     """As `segmented_scan`, of runs of equal neighbours among the keys, (n,), which `equal` compares as for

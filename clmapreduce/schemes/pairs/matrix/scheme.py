@@ -34,8 +34,10 @@ class MatrixScheme(PairScheme[B]):
     def default(self) -> B | None:
         if not self.facts.matrix_units or self.mode is ComputeMode.SEQUENTIAL or not self.domain.columns:
             return None
+        if self.layout.pair.has_tables:  # what they pack is made of arrays that are read in order
+            return None
         return self.box if self.pays else None
 
     def starts(self) -> Sequence[B]:
-        box = self.box
+        box = None if self.layout.pair.has_tables else self.box
         return () if box is None else (box,)

@@ -9,8 +9,8 @@ import numpy as np
 
 from clmapreduce.calls.options import Options
 from clmapreduce.calls.prepared import Prepared
-from clmapreduce.calls.ready import ReadyCall, is_repeatable
-from clmapreduce.calls.request import CallRequest
+from clmapreduce.calls.repeat.ready import ReadyCall, is_repeatable
+from clmapreduce.calls.repeat.request import CallRequest
 from clmapreduce.device.array import DeviceArray, Part
 from clmapreduce.device.cache import Cache
 from clmapreduce.device.context import Context

@@ -1,0 +1,1 @@
+"""Tables in formulas: arrays that are read at places which formulas compute."""

@@ -1,0 +1,1 @@
+"""Tables in formulas of pairs."""

@@ -8,10 +8,10 @@ from concurrent.futures import ThreadPoolExecutor
 from importlib.util import find_spec
 from pathlib import Path
 
+from sphinx.application import Sphinx
+
 DOCS = Path(__file__).resolve().parent
 sys.path[:0] = [str(DOCS.parent), str(DOCS)]
-
-from sphinx.application import Sphinx
 
 from docstrings import write_as_rst  # noqa: E402  # beside this file
 

@@ -11,9 +11,10 @@ from pathlib import Path
 from sphinx.application import Sphinx
 
 DOCS = Path(__file__).resolve().parent
-sys.path[:0] = [str(DOCS.parent), str(DOCS)]
+sys.path[:0] = [str(DOCS.parent), str(DOCS / "sphinx")]
 
-from docstrings import write_as_rst  # noqa: E402  # beside this file
+from docstrings import write_as_rst  # noqa: E402  # in docs/sphinx
+from inline import inline_drawings  # noqa: E402
 
 from clmapreduce import __version__  # noqa: E402
 
@@ -94,8 +95,8 @@ html_css_files = ["site.css"]
 html_copy_source = False
 html_show_sourcelink = False
 copybutton_exclude = ".linenos, .gp, .go"
-suppress_warnings = ["toc.empty_glob"]  # docs/notes may be empty
 
 
 def setup(app: Sphinx) -> None:
     app.connect("autodoc-process-docstring", write_as_rst)
+    app.connect("doctree-read", inline_drawings)

@@ -16,6 +16,7 @@ def rst(lines: list[str]) -> list[str]:
     result: list[str] = []
     literal = False
     for line in lines:
+        line = line.rstrip()
         indented = line.startswith((" ", "\t"))
         if indented and not literal:
             result += ["", "::", ""]

@@ -67,6 +67,7 @@ lint: $(VENV)/.test
 	$(BIN)/mypy --strict
 
 docs: $(VENV)/.docs-$(DRIVER)
+	$(BIN)/python docs/draw.py
 	$(BIN)/python docs/build.py $(PASTE)
 	$(BIN)/python -m sphinx -W --keep-going -q -b html $(ARGS) docs build/site
 	@echo "The site: build/site/index.html"

@@ -31,8 +31,7 @@ extensions = [
     "sphinx_copybutton",
     "sphinx_gallery.gen_gallery",
 ]
-exclude_patterns = ["_build", "gallery/**/*.ipynb", "gallery/**/*.py", "gallery/**/*.json", "gallery/**/*.md5"]
-nitpick_ignore_regex = [("py:.*", ".*")]
+exclude_patterns = ["gallery/**/*.ipynb", "gallery/**/*.py"]
 
 # ------------------------------------------------------------------------------------------------------------- pages
 myst_enable_extensions = ["colon_fence", "dollarmath", "deflist"]
@@ -42,7 +41,6 @@ default_role = "literal"  # docstrings put code between single backquotes
 # --------------------------------------------------------------------------------------------------------- docstrings
 autodoc_typehints = "none"
 autodoc_member_order = "groupwise"
-autodoc_default_options = {"show-inheritance": False}
 autodoc_mock_imports = [name for name in ("torch",) if find_spec(name) is None]
 python_maximum_signature_line_length = 100
 

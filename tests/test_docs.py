@@ -88,8 +88,12 @@ def test_the_table_of_what_may_follow_is_the_data() -> None:
 
 @pytest.mark.parametrize("page", PAGES, ids=name)
 def test_links_lead_somewhere(page: Path) -> None:
-    for link, anchor in re.findall(r"\]\(([^)#:]*)#?([^)]*)\)", page.read_text(encoding="utf-8")):
+    """Links inside the project; the gallery's pages are there once the site is built."""
+    text = re.sub(r"`[^`]*`", "", page.read_text(encoding="utf-8"))
+    for link, anchor in re.findall(r"\]\((?!https:)([^)#]*)#?([^)]*)\)", text):
         target = page.parent / link if link else page
+        if "gallery" in target.parts:
+            continue
         assert target.exists(), link
         headings = re.findall(r"^#+ (.+)$", target.read_text(encoding="utf-8"), flags=re.M) if anchor else []
         assert not anchor or anchor in [re.sub(r"[^\w -]", "", h).lower().replace(" ", "-") for h in headings], anchor

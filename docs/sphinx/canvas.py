@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from xml.sax.saxutils import escape
 
-FILLS = {"blue": "#4c8bf5", "green": "#3aa76d", "orange": "#e58e26", "red": "#d9534f", "grey": "#8a94a6", "none": "none"}
+FILLS = {"blue": "#4c8bf5", "green": "#3aa76d", "orange": "#e58e26", "grey": "#8a94a6", "none": "none"}
 STYLE = """
 svg.drawing { color: #1f2328; font: 14px system-ui, sans-serif; }
 svg.drawing text { fill: currentColor; }
@@ -26,7 +26,7 @@ class Canvas:
         self.name, self.width, self.height, self.title = name, width, height, title
         self.shapes: list[str] = []
 
-    def box(self, at: tuple[float, float], size: tuple[float, float], fill: str = "none", lines: Sequence[str] = ()) -> None:
+    def box(self, at: tuple[float, float], size: tuple[float, float], fill: str, lines: Sequence[str]) -> None:
         """A rectangle with centred lines of text; the first one is bold, others are small."""
         (x, y), (w, h) = at, size
         self.shapes.append(
@@ -61,11 +61,15 @@ class Canvas:
         self.shapes.append(f'<polyline points="{path}" class="line"{dash}/>')
 
     def svg(self) -> str:
-        shapes = "\n".join(self.shapes)
-        return f"""<svg xmlns="http://www.w3.org/2000/svg" class="drawing" role="img" viewBox="0 0 {self.width} {self.height}" width="{self.width}">
-<title>{escape(self.title)}</title>
-<style>{STYLE}</style>
-<defs><marker id="{self.name}-head" viewBox="0 0 8 8" refX="7" refY="4" markerWidth="8" markerHeight="8" orient="auto"><path class="head" d="M0,0 L8,4 L0,8 z"/></marker></defs>
-{shapes}
-</svg>
-"""
+        size = f'viewBox="0 0 {self.width} {self.height}" width="{self.width}"'
+        head = 'viewBox="0 0 8 8" refX="7" refY="4" markerWidth="8" markerHeight="8" orient="auto"'
+        return "\n".join(
+            [
+                f'<svg xmlns="http://www.w3.org/2000/svg" class="drawing" role="img" {size}>',
+                f"<title>{escape(self.title)}</title>",
+                f"<style>{STYLE}</style>",
+                f'<defs><marker id="{self.name}-head" {head}><path class="head" d="M0,0 L8,4 L0,8 z"/></marker></defs>',
+                *self.shapes,
+                "</svg>\n",
+            ]
+        )

@@ -32,7 +32,7 @@ def plain(line: str) -> str:
     parts = line.split("`")
     code = [f"``{part}``" if part.strip() == part and part else part for part in parts[1::2]]
     if len(parts) % 2 == 0:  # a lone backquote
-        return MARKUP.sub(r"\\\1", line.replace("`", "\\`"))
+        return MARKUP.sub(r"\\\1", line).replace("`", "\\`")
     text = [MARKUP.sub(r"\\\1", part) for part in parts[::2]]
     joined = text[0]
     for each, after in zip(code, text[1:], strict=True):

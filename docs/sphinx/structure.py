@@ -7,8 +7,10 @@ from canvas import Canvas
 
 def packages() -> Canvas:
     c = Canvas("packages", 720, 300, "The three packages and what passes between them")
-    c.box((240, 20), (240, 74), "blue", ["clmapreduce", "what is computed, by which scheme", "formulas, operators, domains, plans"])
-    c.box((20, 190), (260, 74), "green", ["cl_templates", "how it is written in OpenCL C", "Mako templates; no device, no driver"])
+    what = ["clmapreduce", "what is computed, by which scheme", "formulas, operators, domains, plans"]
+    how = ["cl_templates", "how it is written in OpenCL C", "Mako templates; no device, no driver"]
+    c.box((240, 20), (240, 74), "blue", what)
+    c.box((20, 190), (260, 74), "green", how)
     c.box((440, 190), (260, 74), "orange", ["hostsched", "when and where it runs", "devices, queues, buffers, jobs"])
     c.arrow((285, 94), (190, 188))
     c.text((108, 140), "a name, a context", "small")
@@ -16,7 +18,7 @@ def packages() -> Canvas:
     c.text((288, 160), "kernel text", "small")
     c.arrow((435, 94), (530, 188))
     c.text((492, 140), "jobs: kernel, buffers, groups", "small")
-    c.text((360, 290), "The lower two know neither each other nor clmapreduce; each can be used alone.", "small", "middle")
+    c.text((360, 290), "The lower two know neither each other nor clmapreduce.", "small", "middle")
     return c
 
 

@@ -30,5 +30,5 @@ def code(page: Path) -> str:
 
 
 def outputs(text: str) -> list[str]:
-    """What the comments behind a page's prints say."""
-    return re.findall(r"^ *print\(.*\) +# (.+)$", text, flags=re.M)
+    """What the comments behind a page's prints say, or those below long ones."""
+    return re.findall(r"^ *print\(.*\)(?: +|\n *)# (.+)$", text, flags=re.M)

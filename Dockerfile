@@ -1,0 +1,17 @@
+# clmapreduce with PoCL, the CPU device of free software: docker build -t clmapreduce . && docker run --rm clmapreduce
+# The distribution's PoCL, not the one of the package index: that one does not know processors newer than itself.
+FROM python:3.13-slim-trixie
+
+# hadolint ignore=DL3008
+RUN apt-get update \
+    && apt-get install -y --no-install-recommends ocl-icd-libopencl1 pocl-opencl-icd \
+    && rm -rf /var/lib/apt/lists/*
+
+WORKDIR /src
+COPY . .
+RUN pip install --no-cache-dir '.[plot,progress]'
+
+RUN useradd --create-home user
+USER user
+WORKDIR /home/user
+CMD ["clmapreduce", "demo"]

@@ -9,9 +9,9 @@ RUN apt-get update \
 
 WORKDIR /src
 COPY . .
-RUN pip install --no-cache-dir '.[plot,progress]'
+# hadolint ignore=DL3013
+RUN pip install --no-cache-dir '.[plot,progress]' && useradd --create-home --uid 1000 user
 
-RUN useradd --create-home user
-USER user
+USER 1000
 WORKDIR /home/user
 CMD ["clmapreduce", "demo"]

@@ -27,8 +27,10 @@ echo "built twice, byte for byte the same: $(cd "$work/1" && echo *)"
 "$work/tools/bin/twine" check --strict "$work"/1/*
 
 # try NAME PYTHON DISTRIBUTION [pip options …]: a clean environment, all three packages, the demo, outside of the checkout.
+number=0
 try() {
-  local name=$1 python=$2 distribution=$3 environment="$work/$1"
+  number=$((number + 1))
+  local name=$1 python=$2 distribution=$3 environment="$work/environment-$number"
   shift 3
   "$python" -m venv "$environment"
   "$environment/bin/python" -m pip install "${quiet[@]}" "$@" "clmapreduce[$driver,plot] @ file://$distribution"

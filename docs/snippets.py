@@ -9,7 +9,7 @@ import numpy as np
 
 import clmapreduce as cm
 
-GEOMETRY = runpy.run_path(str(Path(__file__).resolve().parents[1] / "examples" / "geometry.py"))
+GEOMETRY = runpy.run_path(str(Path(__file__).resolve().parents[1] / "examples" / "geometry" / "vectors.py"))
 LONG = 3_000_000
 
 softmax = cm.Reduce("logsumexp") >> cm.Map(lambda total, x: cm.math.exp(x - total))

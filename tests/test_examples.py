@@ -1,10 +1,15 @@
-"""The examples run on every device, and their functions hold where the examples themselves do not look."""
+"""The examples run on every device, are written as the gallery wants them, and their functions hold where the examples
+themselves do not look.
+"""
 
 from __future__ import annotations
 
+import ast
+import io
 import runpy
 import subprocess
 import sys
+import tokenize
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -16,20 +21,36 @@ from support.oracles import assert_near, assert_same, unit
 
 import clmapreduce as cm
 
-ROOT = Path(__file__).resolve().parents[1]
-EXAMPLES = sorted((ROOT / "examples").glob("*.py"))
-PICTURES = [path for path in EXAMPLES if "picture" in path.read_text(encoding="utf-8")]
+ROOT = Path(__file__).resolve().parents[1] / "examples"
+EXAMPLES = sorted(ROOT.glob("**/*.py"))
+GALLERY = [path for path in EXAMPLES if path.parent != ROOT]
+"""The examples in folders of topics."""
+
 SMALL = {"barnes_hut": {"points": 2_000}, "sinkhorn_multiscale": {"points": 600}}
-GEOMETRY = SimpleNamespace(**runpy.run_path(str(next(p for p in EXAMPLES if p.stem == "geometry"))))
+MOST_LINES, MOST_FILES, SMALLEST_PICTURE = 60, 16, 10_000
+GEOMETRY = SimpleNamespace(**runpy.run_path(str(ROOT / "geometry" / "vectors.py")))
 NOSOL = np.float32(GEOMETRY.NOSOL)
 SHAPES = ((3,), (1000,), (200, 3), (7, 100))
+NO_CODE = {
+    tokenize.COMMENT, tokenize.NL, tokenize.NEWLINE, tokenize.INDENT, tokenize.DEDENT, tokenize.ENDMARKER,
+}  # fmt: skip
 
 
 def skip_what_is_missing(path: Path) -> None:
     """Skips the example of a library that is not installed."""
-    for library in ("torch", "dask"):
-        if path.stem.endswith(f"_{library}"):
+    for ending, library in (("torch", "torch"), ("dask", "dask"), ("jax", "jax"), ("sklearn", "sklearn")):
+        if path.stem.endswith(f"_{ending}"):
             pytest.importorskip(library)
+
+
+def lines_of_code(text: str) -> int:
+    """Lines that hold code: neither blank, nor of comments alone, nor of docstrings."""
+    docstrings: set[int] = set()
+    for node in ast.walk(ast.parse(text)):
+        if isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant) and isinstance(node.value.value, str):
+            docstrings |= set(range(node.lineno, (node.end_lineno or node.lineno) + 1))
+    tokens = [token for token in tokenize.generate_tokens(io.StringIO(text).readline) if token.type not in NO_CODE]
+    return len({line for token in tokens for line in range(token.start[0], token.end[0] + 1)} - docstrings)
 
 
 @pytest.mark.drawn
@@ -37,14 +58,19 @@ def skip_what_is_missing(path: Path) -> None:
 def test_every_example_runs_and_its_asserts_hold(
     path: Path, context: cm.Context, capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """And its picture is drawn, if it has one."""
-    pytest.importorskip("matplotlib")
+    """And its picture is drawn, which stays open for the page that shows it."""
+    plt = pytest.importorskip("matplotlib.pyplot")
     skip_what_is_missing(path)
     monkeypatch.setenv("CLMR_DEVICE", "")  # examples may name one
-    arguments = {"picture": str(tmp_path / "drawn.png")} if path in PICTURES else {}
+    plt.switch_backend("agg")
+    plt.close("all")
+    picture = tmp_path / "drawn.png"
+    arguments = {"picture": str(picture)} if "picture" in path.read_text(encoding="utf-8") else {}
     runpy.run_path(str(path))["main"](context.device, **arguments, **SMALL.get(path.stem, {}))
     assert context.device.name in capsys.readouterr().out
-    assert not arguments or (tmp_path / "drawn.png").stat().st_size > 10_000
+    assert not arguments or picture.stat().st_size > SMALLEST_PICTURE
+    assert path not in GALLERY or (arguments and len(plt.get_fignums()) == 1)
+    plt.close("all")
 
 
 @pytest.mark.parametrize("path", EXAMPLES, ids=lambda path: path.stem)
@@ -55,6 +81,31 @@ def test_every_example_is_a_command(path: Path) -> None:
         env=with_library(), check=False,
     )  # fmt: skip
     assert run.returncode == 1 and "DeviceError" in run.stderr and "no such device" in run.stderr
+
+
+def test_the_gallery_is_large_and_its_folders_are_not() -> None:
+    folders = sorted({path.parent for path in GALLERY})
+    assert len(GALLERY) >= 26
+    assert all(len(list(folder.glob("*.py"))) <= MOST_FILES for folder in folders)
+    for folder in (ROOT, *folders):
+        title, line, empty, sentence = (folder / "GALLERY_HEADER.rst").read_text(encoding="utf-8").rstrip().split("\n")
+        assert len(line) == len(title) and set(line) in ({"="}, {"-"}) and not empty and sentence.endswith((".", "``."))
+
+
+@pytest.mark.parametrize("path", GALLERY, ids=lambda path: path.stem)
+def test_every_example_has_the_form_of_the_gallery(path: Path) -> None:
+    """A title, underlined, and a paragraph; few lines of code; a figure that nothing closes."""
+    text = path.read_text(encoding="utf-8")
+    empty, title, line, after, *paragraph = (ast.get_docstring(ast.parse(text), clean=False) or "").split("\n")
+    assert not empty and not after and title and line == "=" * len(title)
+    assert len(" ".join(paragraph)) > 150 and "picture" in " ".join(paragraph).lower()
+    assert lines_of_code(text) <= MOST_LINES
+    assert "plt.close" not in text and "plt.show" not in text
+
+
+def test_lines_of_code_are_counted_without_docstrings_comments_and_blank_lines() -> None:
+    text = '"""A\n\nb"""\n\nimport sys  # why\n\n# alone\nx = """two\nlines"""\n\n\ndef f():\n    """No."""\n    return (\n        1\n    )\n'
+    assert lines_of_code(text) == 7
 
 
 @pytest.mark.drawn
@@ -70,9 +121,20 @@ class TestGeometry:
         b, c = rng.standard_normal((2, *shape), dtype=np.float32)
         return b, c
 
-    def test_all_agree_with_numpy(self, shape: tuple[int, ...], context: cm.Context, mode: str) -> None:
-        with context:
-            GEOMETRY.check(shape, mode)
+    def test_all_agree_with_numpy(self, vectors: Any, how: Any) -> None:
+        b, c = vectors
+        wide_b, wide_c, offset = b.astype(np.float64), c.astype(np.float64), 0.5
+        n, d = (wide_b * wide_c).sum(-1, keepdims=True), (wide_c**2).sum(-1, keepdims=True)
+        terms = np.abs(wide_b * wide_c).sum(-1, keepdims=True)
+        # at most 12 roundings of float32, and one of float64 for each term of a sum
+        error = 12 * unit(np.float32) + b.shape[-1] * unit(np.float64)
+        assert_near(GEOMETRY.armean(b, **how), wide_b.mean(-1), error * np.abs(wide_b).mean(-1))
+        assert_near(GEOMETRY.dot(b, c, **how), n[..., 0], error * terms[..., 0])
+        assert_near(GEOMETRY.magn2q(c, **how), d[..., 0], error * d[..., 0])
+        assert_near(GEOMETRY.magnitude(c, **how), np.sqrt(d[..., 0]), error * np.sqrt(d[..., 0]))
+        assert_near(GEOMETRY.proj_a_on_b(b, c, **how), wide_c * n / d, error * np.abs(wide_c) * terms / d)
+        plane, size = wide_b - wide_c * (n - offset) / d, np.abs(wide_b) + np.abs(wide_c) * (terms + offset) / d
+        assert_near(GEOMETRY.proj_pt_plane(b, c, offset, **how), plane, error * size)
 
     def test_one_component_decides(self, vectors: Any, how: Any, rng: np.random.Generator) -> None:
         b, _ = vectors

@@ -12,7 +12,7 @@ from support.oracles import assert_near, assert_same, unit
 
 import clmapreduce as cm
 
-EXAMPLES = Path(__file__).resolve().parents[1] / "examples"
+EXAMPLES = Path(__file__).resolve().parents[1] / "examples" / "geometry"
 BARNES_HUT = SimpleNamespace(**runpy.run_path(str(EXAMPLES / "barnes_hut.py")))
 SINKHORN = SimpleNamespace(**runpy.run_path(str(EXAMPLES / "sinkhorn_multiscale.py")))
 

@@ -72,6 +72,7 @@ intersphinx_mapping = {
 FRAMEWORKS = {"torch": "torch", "dask": "dask", "jax": "jax", "sklearn": "sklearn"}
 """An example that ends in _NAME is run where its library is installed, and shown without output elsewhere."""
 missing = "|".join(name for name, library in FRAMEWORKS.items() if find_spec(library) is None)
+TOPICS = ("first_steps", "images", "sequences", "kernels", "geometry", "sparse", "statistics", "scale", "frameworks")
 sphinx_gallery_conf = {
     "examples_dirs": ["../examples"],
     "gallery_dirs": ["gallery"],
@@ -82,6 +83,7 @@ sphinx_gallery_conf = {
     "show_signature": False,
     "write_computation_times": False,
     "min_reported_time": 5,
+    "subsection_order": [*(f"../examples/{topic}" for topic in TOPICS), "*"],
     "within_subsection_order": "FileNameSortKey",
 }
 

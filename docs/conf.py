@@ -41,7 +41,7 @@ default_role = "literal"  # docstrings put code between single backquotes
 # --------------------------------------------------------------------------------------------------------- docstrings
 autodoc_typehints = "none"
 autodoc_member_order = "groupwise"
-autodoc_mock_imports = [name for name in ("torch",) if find_spec(name) is None]
+autodoc_mock_imports = [name for name in ("torch", "jax", "sklearn") if find_spec(name) is None]
 python_maximum_signature_line_length = 100
 
 # ------------------------------------------------------------------------------------------------------- other projects

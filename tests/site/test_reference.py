@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import ast
 import inspect
 import re
+from pathlib import Path
 
 import pytest
 from support.pages import DOCS, code
@@ -11,20 +13,28 @@ from support.pages import DOCS, code
 import clmapreduce as cm
 import hostsched
 
-TORCH = DOCS.parent / "clmapreduce" / "torch" / "__init__.py"
-PAGES = sorted((DOCS / "reference").glob("*.md"))
+PACKAGE = Path(cm.__file__).parent
+FRAMEWORKS = [name for name in ("dask", "torch", "jax", "sklearn") if (PACKAGE / name).is_dir()]
+PAGES = sorted((DOCS / "reference").rglob("*.md"))
 DIRECTIVE = re.compile(r"^\.\. (?:auto\w+|data):: ([\w.]+)", re.M)
 
 
+def exported(package: Path) -> list[str]:
+    """`__all__` of a package, read as text: its framework may not be installed."""
+    for node in ast.parse((package / "__init__.py").read_text(encoding="utf-8")).body:
+        if isinstance(node, ast.Assign) and ast.unparse(node.targets[0]) == "__all__":
+            return list(ast.literal_eval(node.value))
+    raise AssertionError(f"{package.name} has no __all__")
+
+
 def public() -> dict[str, list[str]]:
-    """Module → its public names. PyTorch's are read as text: the library may not be installed."""
+    """Module → its public names."""
     names = {
         "clmapreduce": [name for name in cm.__all__ if not inspect.ismodule(getattr(cm, name))],
         "clmapreduce.math": dir(cm.math),
         "clmapreduce.series": list(cm.series.__all__),
         "clmapreduce.cluster": list(cm.cluster.__all__),
-        "clmapreduce.dask": ["to_device", "to_devices"],
-        "clmapreduce.torch": re.findall(r'^ {4}"(\w+)",$', TORCH.read_text(encoding="utf-8"), flags=re.M),
+        **{f"clmapreduce.{name}": exported(PACKAGE / name) for name in FRAMEWORKS},
         "hostsched": list(hostsched.__all__),
     }
     assert all(names.values())

@@ -75,7 +75,7 @@ def main(device: str | cm.Device | None = None, picture: str | None = None, poin
         goal = scores.sumsoftmaxweight(cm.Vj(y), dim=1, ranges=ranges)
     cost, dense = (float((p * a + q * b).sum(dtype=np.float64)) for p, q in ((f, g), (dense_f, dense_g)))
     off = np.ptp(np.concatenate([f - dense_f, dense_g - g])) / BLUR**2  # potentials are known up to a constant
-    print(f"{context.device.name}: {ranges.density:.1%} of pairs, cost {cost:.6f} for {dense:.6f}, potentials ± {off:.2f} ε")
+    print(f"{context.device.name}: {ranges.density:.1%} of all pairs; cost {cost:.6f} and {dense:.6f}, ± {off:.2f} ε")
     assert abs(cost / dense - 1) < 1e-4 and off < 0.2
     exact = f[:, 0] + g[:50].astype(np.float64) - ((y[:50, None].astype(np.float64) - x) ** 2).sum(-1) / 2
     assert np.abs((a[:, 0] * np.exp(exact / BLUR**2)).sum(1) - 1).max() < 1e-2  # what comes to a target is its mass

@@ -2,10 +2,10 @@
 The Mandelbrot set, and a Julia set for one of its points
 =========================================================
 
-z ↦ z² + c is applied until |z| > 2. A launch takes 16 steps of every pixel: the steps are one formula, so that z and
-the count stay in registers. Points c whose orbit from 0 never leaves are the Mandelbrot set (black). For one c at its
-edge, the cross, the right picture counts steps from every start z instead: the Julia set, whose shapes are those that
-the Mandelbrot set has around that point.
+``z ↦ z² + c`` is applied until ``|z| > 2``. A launch takes 16 steps of every pixel: the steps are one formula, so
+that z and the count stay in registers. Points c whose orbit from 0 never leaves are the Mandelbrot set (black). For
+one c at its edge, the cross, the right picture counts steps from every start z instead: the Julia set, whose shapes
+are those that the Mandelbrot set has around that point.
 """
 
 import sys

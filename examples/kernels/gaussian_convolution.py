@@ -2,8 +2,8 @@
 Density of a cloud of points
 ============================
 
-Each point y gives its weight to its neighbourhood by a Gaussian: f(x) = Σ w exp(−|x − y|² / 2σ²). The matrix of all
-pairs would have 200 million numbers; it is a formula here, which is summed and never stored. A scatter plot of so
+Each point y gives its weight to its neighbourhood by a Gaussian: ``f(x) = Σ w exp(−|x − y|² / 2σ²)``. The matrix of
+all pairs would have 200 million numbers; it is a formula here, which is summed and never stored. A scatter plot of so
 many points is black where they are dense, whatever their number. The picture of the density shows what is hidden
 there: the spiral's outer arm holds most of the weight.
 """

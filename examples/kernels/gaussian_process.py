@@ -2,10 +2,10 @@
 Gaussian process: what samples say, and how surely
 ==================================================
 
-The posterior mean at x is k(x)ᵀ (K + σ² I)⁻¹ y for samples y with noise σ, its variance 1 − k(x)ᵀ (K + σ² I)⁻¹ k(x).
-One system for the mean and one for each of 60 variances are solved together by conjugate gradients on the kernel
-formula. There are no samples between 0.45 and 0.7: the picture shows the band of two deviations widen there and
-beyond both ends, while the function stays inside.
+The posterior mean at x is ``k(x)ᵀ (K + σ² I)⁻¹ y`` for samples y with noise σ, its variance ``1 − k(x)ᵀ (K + σ² I)⁻¹
+k(x)``. One system for the mean and one for each of 60 variances are solved together by conjugate gradients on the
+kernel formula. There are no samples between 0.45 and 0.7: the picture shows the band of two deviations widen there
+and beyond both ends, while the function stays inside.
 """
 
 import sys

@@ -2,9 +2,10 @@
 Kernel ridge regression: too stiff, too loose, right
 ====================================================
 
-f(x) = Σ w k(x, y), with weights that solve (K + α I) w = values for 60 noisy samples. The ridge α says how much is
-taken for noise. A small α follows every sample, a large one follows none. The picture shows three fits, and the error
-on new samples against α: it has a minimum, while the error on the samples themselves only falls and cannot tell.
+``f(x) = Σ w k(x, y)``, with weights that solve ``(K + α I) w = values`` for 60 noisy samples. The ridge α says how
+much is taken for noise. A small α follows every sample, a large one follows none. The picture shows three fits, and
+the error on new samples against α: it has a minimum, while the error on the samples themselves only falls and cannot
+tell.
 """
 
 import sys
@@ -49,7 +50,8 @@ def main(device: str | cm.Device | None = None, picture: str | None = None) -> N
     if find_spec("matplotlib"):
         import matplotlib.pyplot as plt
 
-        figure, panels = plt.subplots(1, 4, figsize=(15, 3.6), layout="constrained")
+        figure, panels = plt.subplots(2, 2, figsize=(9.5, 6), layout="constrained")
+        panels = panels.reshape(-1)
         for axes, alpha, word in zip(panels, (ALPHAS[0], best, ALPHAS[-1]), ("loose", "right", "stiff"), strict=False):
             axes.scatter(x, y, s=5, color="lightgrey")
             axes.plot(grid, truth(grid), "--", color="black", label="function")

@@ -3,10 +3,10 @@ Spectral clustering: rings that no centre tells apart
 =====================================================
 
 K-means cuts the plane by straight lines, so that it cannot separate a ring from what it surrounds. Spectral
-clustering looks at the graph of all pairs instead, with weights exp(−|x − y|² / 2σ²), and at the first eigenvectors
-of its scaled matrix D^(−1/2) K D^(−1/2) (Ng, Jordan, Weiss 2001). They come from products with the kernel formula
-alone, block by block (subspace iteration). In the coordinates that they give, the picture on the right, each ring is
-one spot.
+clustering looks at the graph of all pairs instead, with weights ``exp(−|x − y|² / 2σ²)``, and at the first
+eigenvectors of its scaled matrix ``D^(−1/2) K D^(−1/2)`` (Ng, Jordan, Weiss 2001). They come from products with the
+kernel formula alone, block by block (subspace iteration). In the coordinates that they give, the picture on the
+right, each ring is one spot.
 """
 
 import sys

@@ -1,8 +1,17 @@
-"""A file longer than the memory that a context may hold, reduced on two queues: when each copy and each launch ran."""
+"""
+A file on two queues
+====================
+
+A file of 64 MB goes through contexts that may hold 16 MB each: tiles are copied, squared and added up, on two queues
+of one device as on two devices. A tile goes to the queue that will have ended it first. The picture shows when every
+copy and every launch ran: on both queues copies of the next tile run beside the launch of the one before, and one
+last launch merges what groups left.
+"""
 
 import json
 import sys
 import tempfile
+from importlib.util import find_spec
 from pathlib import Path
 
 import numpy as np
@@ -23,29 +32,14 @@ def written(path: Path) -> np.memmap:
 def commands(trace: Path, after: float = 0.0) -> list[dict]:
     """Every command that began later than a time, in µs."""
     events = json.loads(trace.read_text())["traceEvents"]
-    return [event for event in events if event["ph"] == "X" and event["ts"] > after]
+    return [event for event in events if event["ph"] == "X" and event["ts"] > after and event["name"] != "marker"]
 
 
-def draw(events: list[dict], picture: str) -> None:
-    """Every queue is a row: those of one device are launches, copies to it, copies from it."""
-    import matplotlib.pyplot as plt
-
-    figure, axes = plt.subplots(figsize=(9, 2.6), layout="constrained")
-    begin = min(event["ts"] for event in events)
-    for event in events:
-        color = "tab:orange" if event["name"].startswith("cmr_") else "tab:blue"
-        axes.barh(event["tid"], event["dur"] / 1e3, left=(event["ts"] - begin) / 1e3, color=color)
-    names = [f"{what} {device}" for device in (1, 2) for what in ("launches", "to device", "from device")]
-    axes.set(yticks=range(7), yticklabels=["merge", *names], xlabel="ms", title="copies blue, launches orange")
-    figure.savefig(picture)
-
-
-def main(device: str | cm.Device | None = None, picture: str = "tiles.png") -> None:
+def main(device: str | cm.Device | None = None, picture: str | None = None) -> None:
     norm = cm.Map(lambda x: x * x) >> cm.Reduce("sum")
     with tempfile.TemporaryDirectory() as folder:
         values = written(Path(folder) / "samples.f32")
-        first = cm.select_device(device)
-        trace = Path(folder) / "trace.json"
+        first, trace = cm.select_device(device), Path(folder) / "trace.json"
         with cm.Context([first, first], profile=True, memory_limit=LIMIT) as context:
             norm(values)  # builds kernels
             context.trace(str(trace))
@@ -57,10 +51,23 @@ def main(device: str | cm.Device | None = None, picture: str = "tiles.png") -> N
         del values
     launches = sum(event["name"].startswith("cmr_") for event in events)
     print(f"{first}: {LENGTH * 4 / 1e6:.0f} MB through {LIMIT}, {launches} launches, sum of squares {total:.6g}")
-    draw(events, picture)
     assert abs(total - exact) < 1e-6 * exact and launches > 4
     assert all(member.queue.arena.peak_bytes <= 16 << 20 for member in context.members)
 
+    if find_spec("matplotlib"):
+        import matplotlib.pyplot as plt
+
+        figure, axes = plt.subplots(figsize=(10, 3), layout="constrained")
+        begin, rows = min(event["ts"] for event in events), sorted({event["tid"] for event in events})
+        for event in events:
+            color = "tab:orange" if event["name"].startswith("cmr_") else "tab:blue"
+            axes.barh(rows.index(event["tid"]), event["dur"] / 1e3, 0.7, (event["ts"] - begin) / 1e3, color=color)
+        names = [f"{what} {queue}" for queue in (1, 2) for what in ("launches", "to queue", "from queue")]
+        axes.set(yticks=range(len(rows)), yticklabels=[["merge", *names][row] for row in rows], xlabel="ms")
+        axes.invert_yaxis()
+        axes.set(title="Copies (blue) run beside launches (orange), on both queues")
+        figure.savefig(picture, dpi=110) if picture else None
+
 
 if __name__ == "__main__":
-    main(*sys.argv[1:])  # a name, such as cpu, chooses a device
+    main(*sys.argv[1:])  # a device's name, such as cpu, and a file for the picture

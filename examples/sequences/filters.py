@@ -2,10 +2,10 @@
 A resonator picks a tone out of noise
 =====================================
 
-y[k] = b x[k] + 2ρ cos ω y[k−1] − ρ² y[k−2] rings at the frequency ω. Each value needs the two before it; still
+``y[k] = b x[k] + 2ρ cos ω y[k−1] − ρ² y[k−2]`` rings at the frequency ω. Each value needs the two before it; still
 ``cm.Recurrence`` computes it in parallel, as a scan of 2 × 2 matrices. A tone of 440 Hz, a tenth as loud as the noise
-around it, cannot be seen in the samples and stands out behind the filter. What the filter does to every frequency is
-the Fourier transform of its answer to one impulse.
+around it, cannot be seen in the samples and stands out behind the filter. The picture shows both, and what the filter
+does to every frequency: the Fourier transform of its answer to one impulse.
 """
 
 import sys

@@ -2,10 +2,10 @@
 The logistic map: order, doubling, chaos
 ========================================
 
-x ↦ r x (1 − x) is applied again and again, for 1,600 numbers r side by side: ``cm.Unfold`` of a function of one
-argument gives all iterates. What is left after 600 steps is drawn above r: one point up to r = 3, then 2, 4, 8, …,
-then bands of chaos with windows of order, such as the period 3 at r = 1 + √8. Below it stands the Lyapunov exponent,
-the mean of log |r (1 − 2x)| along the orbit: chaos is where it is positive.
+``x ↦ r x (1 − x)`` is applied again and again, for 1,600 numbers r side by side: ``cm.Unfold`` of a function of one
+argument gives all iterates. The picture shows above each r where its orbit goes after 600 steps: one point up to r =
+3, then 2, 4, 8, …, then bands of chaos with windows of order, such as the period 3 at r = 1 + √8. Below it stands the
+Lyapunov exponent, the mean of ``log |r (1 − 2x)|`` along the orbit: chaos is where it is positive.
 """
 
 import sys

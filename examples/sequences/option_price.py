@@ -2,10 +2,10 @@
 An option's price from random walks
 ===================================
 
-A share's price follows S(t) = S₀ exp((r − σ²/2) t + σ W(t)). The walks W are running sums of normal steps: one scan
-along each of 20,000 rows. A call option pays max(S(1) − K, 0) after a year; its price is the mean pay, discounted,
-and Black and Scholes know it exactly. The picture shows some walks inside the band that holds nine of ten, and how
-the estimate closes in on the formula, as the root of the number of walks says.
+A share's price follows ``S(t) = S₀ exp((r − σ²/2) t + σ W(t))``. The walks W are running sums of normal steps: one
+scan along each of 20,000 rows. A call option pays ``max(S(1) − K, 0)`` after a year; its price is the mean pay,
+discounted, and Black and Scholes know it exactly. The picture shows some walks inside the band that holds nine of
+ten, and how the estimate closes in on the formula, as the root of the number of walks says.
 """
 
 import sys

@@ -2,11 +2,11 @@
 Waiting in line: a recurrence over max and plus
 ===============================================
 
-A customer waits until the one before is served: w[k] = max(0, w[k−1] + s[k−1] − t[k]), with the service s of the
+A customer waits until the one before is served: ``w[k] = max(0, w[k−1] + s[k−1] − t[k])``, with the service s of the
 customer before and the time t since that one came (Lindley 1952). ``cm.Recurrence(kind="max-plus")`` computes a
-million of them in parallel. With random arrivals and services the mean wait is ρ / (1 − ρ) services, ρ being the load
-(the queue M/M/1): from 80 to 95 % of the load it grows fivefold. The picture shows a stretch of two queues with the
-same customers, and means beside that law.
+million of them in parallel. With random arrivals and services the mean wait is ``ρ / (1 − ρ)`` services, ρ being the
+load (the queue M/M/1): from 80 to 95 % of the load it grows fivefold. The picture shows a stretch of two queues with
+the same customers, and means beside that law.
 """
 
 import sys

@@ -1,4 +1,13 @@
-"""Finite elements: −Δu = f on the unit square, assembled by keys, solved by conjugate gradients on the device."""
+"""
+Finite elements on a grid of triangles
+======================================
+
+``−Δu = f`` on the unit square, u = 0 at its border. Every triangle gives a 3 × 3 matrix; entries of all triangles
+that belong to one place of the large matrix are a run of equal keys, once they are sorted, and ``cm.reduce_by_key``
+adds them up. Conjugate gradients solve the system, each step one sparse product and one fused function. f is chosen
+so that u is known: ``u = sin πx · sin πy``. The picture shows the solution on a grid that is finer towards one
+corner, and its error, largest where u bends and triangles are large.
+"""
 
 import sys
 from importlib.util import find_spec
@@ -7,19 +16,18 @@ import numpy as np
 
 import clmapreduce as cm
 
-SIDE = 96
+SIDE = 48
 """Cells per side, two triangles each."""
 
 
-def triangles() -> tuple[np.ndarray, np.ndarray]:
-    """(points (N, 2), corners (T, 3)) of a grid whose inner points are shifted a little."""
-    steps = np.linspace(0, 1, SIDE + 1)
+def triangles() -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """(points (N, 2), which of them are inner, corners (T, 3)) of a grid, finer towards (0, 0)."""
+    steps = np.linspace(0, 1, SIDE + 1) ** 1.5
     points = np.stack(np.meshgrid(steps, steps, indexing="ij"), -1).reshape(-1, 2)
     inner = ((points > 0) & (points < 1)).all(1)
-    points[inner] += np.random.default_rng(0).uniform(-0.2, 0.2, (inner.sum(), 2)) / SIDE
+    points[inner] += np.random.default_rng(0).uniform(-0.2, 0.2, (inner.sum(), 2)) / SIDE * np.sqrt(points[inner])
     low = (np.arange(SIDE)[:, None] * (SIDE + 1) + np.arange(SIDE)).reshape(-1)
-    right, up = low + SIDE + 1, low + 1
-    return points, np.concatenate([np.stack([low, right, up], 1), np.stack([right, right + 1, up], 1)])
+    return points, inner, np.concatenate([low[:, None] + [0, SIDE + 1, 1], low[:, None] + [SIDE + 1, SIDE + 2, 1]])
 
 
 def local_matrices(points: np.ndarray, corners: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -34,8 +42,7 @@ def assemble(rows: np.ndarray, columns: np.ndarray, data: np.ndarray, size: int)
     """The matrix of entries that overlap: sorted by place, those of one place are a run of keys."""
     order = np.lexsort((columns, rows))
     places, entries = cm.reduce_by_key(rows[order] * size + columns[order], data[order].astype(np.float32))
-    indptr = np.searchsorted(places // size, np.arange(size + 1))
-    return cm.SpmvPlan((indptr, places % size, entries))
+    return cm.SpmvPlan((np.searchsorted(places // size, np.arange(size + 1)), places % size, entries))
 
 
 @cm.fuse
@@ -48,18 +55,16 @@ def advance(x, r, p, q, norm):
 
 
 def main(device: str | cm.Device | None = None, picture: str | None = None) -> None:
-    points, corners = triangles()
+    points, inner, corners = triangles()
     stiffness, area = local_matrices(points, corners)
     exact = np.sin(np.pi * points).prod(1)
     load = np.bincount(corners.reshape(-1), np.repeat(area / 3, 3), len(points)) * 2 * np.pi**2 * exact
-    inner = ((points > 0) & (points < 1)).all(1)
     number = np.cumsum(inner) - 1  # of an inner point; the others are held at 0
     rows, columns = np.repeat(corners, 3, 1).reshape(-1), np.tile(corners, (1, 3)).reshape(-1)
-    both_inner = inner[rows] & inner[columns]
+    keep = inner[rows] & inner[columns]
 
     with cm.Context(device) as context:
-        data = stiffness.reshape(-1)[both_inner]
-        matrix = assemble(number[rows[both_inner]], number[columns[both_inner]], data, int(inner.sum()))
+        matrix = assemble(number[rows[keep]], number[columns[keep]], stiffness.reshape(-1)[keep], int(inner.sum()))
         r = p = cm.array(load[inner].astype(np.float32))
         x = cm.array(np.zeros(r.size, np.float32))
         norm = cm.Reduce("sum")(cm.Map("r * r")(r))
@@ -69,20 +74,21 @@ def main(device: str | cm.Device | None = None, picture: str | None = None) -> N
             steps += 1
         solution = np.zeros(len(points))
         solution[inner] = x.to_numpy()
-    worst = np.abs(solution - exact).max()
-    print(f"{context.device}\n{matrix}\n{steps} steps of conjugate gradients, worst error {worst:.1e}")
-    assert steps < 1000 and worst < 3e-3
+    error = np.abs(solution - exact)
+    print(f"{context.device}\n{matrix}\n{steps} steps of conjugate gradients, worst error {error.max():.1e}")
+    assert steps < 1000 and error.max() < 3e-3
 
-    if picture and find_spec("matplotlib"):
-        from matplotlib.figure import Figure
+    if find_spec("matplotlib"):
+        import matplotlib.pyplot as plt
 
-        axes = Figure(figsize=(5.5, 4.5), layout="constrained").subplots()
-        picture_of_solution = axes.tripcolor(*points.T, corners, solution, shading="gouraud")
-        axes.triplot(*points.T, corners, linewidth=0.1, color="black")
-        axes.figure.colorbar(picture_of_solution, label="u")
-        axes.set(title=f"{len(corners):,} triangles", aspect="equal")
-        axes.figure.savefig(picture, dpi=120)
+        figure, (left, right) = plt.subplots(1, 2, figsize=(11, 4.6), layout="constrained")
+        figure.colorbar(left.tripcolor(*points.T, corners, solution, shading="gouraud"), label="u")
+        left.triplot(*points.T, corners, linewidth=0.3, color="black")
+        figure.colorbar(right.tripcolor(*points.T, corners, error, shading="gouraud", cmap="magma"), label="error")
+        left.set(title=f"−Δu = f on {len(corners):,} triangles", aspect="equal", xlabel="x", ylabel="y")
+        right.set(title="Its error: large triangles where u bends", aspect="equal", xlabel="x")
+        figure.savefig(picture, dpi=110) if picture else None
 
 
 if __name__ == "__main__":
-    main(*sys.argv[1:], picture="finite_elements.png")  # a name, such as cpu, chooses a device
+    main(*sys.argv[1:])  # a device's name, such as cpu, and a file for the picture

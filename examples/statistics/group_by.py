@@ -1,4 +1,12 @@
-"""Group by: journeys of a year, sorted by day and line; their number, total, mean and spread, group by group."""
+"""
+Group by day and line
+=====================
+
+100,000 journeys of a year, sorted by day and line: the mean, total and spread of every group. A key is a record of
+two fields, its runs are the groups, found once by ``cm.KeyPlan``; pandas gives the same numbers. The picture shows
+the mean of each of 4,000 groups: lines are slower the higher their number, all of them in winter, and empty groups
+stay white.
+"""
 
 import sys
 from importlib.util import find_spec
@@ -7,7 +15,7 @@ import numpy as np
 
 import clmapreduce as cm
 
-JOURNEYS, DAYS, LINES = 400_000, 365, 12
+JOURNEYS, DAYS, LINES = 100_000, 365, 12
 KEY = np.dtype([("day", np.int16), ("line", np.int16)])
 
 
@@ -61,16 +69,17 @@ def main(device: str | cm.Device | None = None, picture: str | None = None) -> N
         assert np.allclose(results[op], values, rtol=1e-5, atol=1e-4), op
     assert np.allclose(per_day.sum(), minutes.sum(dtype=np.float64), rtol=1e-6)
 
-    if picture and find_spec("matplotlib"):
-        from matplotlib.figure import Figure
+    if find_spec("matplotlib"):
+        import matplotlib.pyplot as plt
 
         table = np.full((LINES, DAYS), np.nan)
         table[groups["line"], groups["day"]] = results["mean"]
-        axes = Figure(figsize=(8, 3.5), layout="constrained").subplots()
-        axes.figure.colorbar(axes.imshow(table, aspect="auto", interpolation="nearest"), label="mean minutes")
-        axes.set(title=f"{JOURNEYS:,} journeys in {plan.runs:,} groups", xlabel="day", ylabel="line")
-        axes.figure.savefig(picture, dpi=120)
+        figure, axes = plt.subplots(figsize=(9, 3.5), layout="constrained")
+        image = axes.imshow(table, aspect="auto", interpolation="nearest", vmax=np.nanquantile(table, 0.98))
+        figure.colorbar(image, label="mean minutes", extend="max")
+        axes.set(title="Every line is slower in winter", xlabel="day of the year", ylabel="line")
+        figure.savefig(picture, dpi=110) if picture else None
 
 
 if __name__ == "__main__":
-    main(*sys.argv[1:], picture="group_by.png")  # a name, such as cpu, chooses a device
+    main(*sys.argv[1:])  # a device's name, such as cpu, and a file for the picture

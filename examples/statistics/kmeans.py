@@ -1,4 +1,12 @@
-"""K-means: points find their nearest centre, centres move to the mean of their points, until nothing changes."""
+"""
+K-means: twelve centres find their points
+=========================================
+
+Points go to their nearest centre, centres to the mean of their points, until nothing changes (Lloyd 1982). The
+distances of all pairs are a formula, of which each point takes the minimum and its place. The sum of squares can only
+fall, to a minimum that need not be the least: two centres may share one cloud. The picture shows the ways of the
+centres from twelve points drawn at random, the cells that they end with, and that sum.
+"""
 
 import sys
 from importlib.util import find_spec
@@ -19,18 +27,18 @@ def assign(x, centres):
 
 
 def kmeans(x: np.ndarray, centres: np.ndarray, most: int = 300):
-    """(centres, labels, sum of squared distances after every iteration). Method: Lloyd 1982."""
-    on_device, costs, labels = cm.array(x), [], None
+    """(centres of every iteration, labels, sum of squared distances after every iteration)."""
+    on_device, ways, costs, labels = cm.array(x), [centres], [], None
     for _ in range(most):
         before = labels
-        nearest, labels = assign(on_device, cm.array(centres))
+        nearest, labels = assign(on_device, cm.array(ways[-1]))
         costs.append(nearest.sum(dtype=np.float64))
         if before is not None and np.array_equal(labels, before):
             break
         counts = np.maximum(np.bincount(labels, minlength=len(centres)), 1)
         sums = [np.bincount(labels, column, len(centres)) for column in x.T]
-        centres = (np.stack(sums, -1) / counts[:, None]).astype(x.dtype)
-    return centres, labels, costs
+        ways.append((np.stack(sums, -1) / counts[:, None]).astype(x.dtype))
+    return np.array(ways), labels, costs
 
 
 def main(device: str | cm.Device | None = None, picture: str | None = None) -> None:
@@ -40,21 +48,26 @@ def main(device: str | cm.Device | None = None, picture: str | None = None) -> N
     x = x.astype(np.float32)
 
     with cm.Context(device) as context:
-        centres, labels, costs = kmeans(x, x[:CLUSTERS])
+        ways, labels, costs = kmeans(x, x[:CLUSTERS])
     print(f"{context.device}\n{len(costs)} iterations, cost {costs[0]:.1f} → {costs[-1]:.1f}")
 
-    squares = ((x[:, None].astype(np.float64) - centres) ** 2).sum(-1)
+    squares = ((x[:, None].astype(np.float64) - ways[-1]) ** 2).sum(-1)
     assert np.allclose(np.take_along_axis(squares, labels[:, None], 1)[:, 0], squares.min(1), atol=1e-6)
     assert all(after <= before * (1 + 1e-6) for before, after in pairwise(costs))
 
-    if picture and find_spec("matplotlib"):
-        from matplotlib.figure import Figure
+    if find_spec("matplotlib"):
+        import matplotlib.pyplot as plt
 
-        axes = Figure(figsize=(5, 5)).add_subplot(title=f"{CLUSTERS} means of {POINTS:,} points", aspect="equal")
-        axes.scatter(*x.T, c=labels, s=0.5, cmap="tab20")
-        axes.scatter(*centres.T, marker="x", color="black")
-        axes.figure.savefig(picture, dpi=120)
+        figure, (left, right) = plt.subplots(1, 2, figsize=(10.5, 5), layout="constrained", width_ratios=(5, 4))
+        colors = plt.get_cmap("cividis")(np.random.default_rng(4).permutation(CLUSTERS) / (CLUSTERS - 1))
+        left.scatter(*x.T, c=colors[labels], s=0.3, alpha=0.5)
+        left.plot(*ways.transpose(2, 0, 1), color="tab:orange")
+        left.scatter(*ways[-1].T, marker="x", s=80, color="black", zorder=3)
+        left.set(title=f"Ways of {CLUSTERS} centres among {POINTS:,} points", aspect="equal", xlabel="x", ylabel="y")
+        right.semilogy(np.arange(1, len(costs) + 1), costs, ".-", color="black")
+        right.set(title="The cost falls, first fast", xlabel="iteration", ylabel="sum of squared distances")
+        figure.savefig(picture, dpi=110) if picture else None
 
 
 if __name__ == "__main__":
-    main(*sys.argv[1:], picture="kmeans.png")  # a name, such as cpu, chooses a device
+    main(*sys.argv[1:])  # a device's name, such as cpu, and a file for the picture

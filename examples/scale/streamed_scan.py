@@ -1,0 +1,65 @@
+"""
+Running sums from file to file
+==============================
+
+The steps of a random walk lie in a file of 48 MB; the walk, their running sums, goes to another. The context may hold
+16 MB. Every tile crosses once each way: it is copied to the device, a launch leaves the totals of its stretches,
+another writes the sums, which begin with the total of all tiles before, and they go back. The picture shows the walk,
+and the timeline: while one tile is summed, the next comes and the one before goes.
+"""
+
+import json
+import sys
+import tempfile
+from importlib.util import find_spec
+from pathlib import Path
+
+import numpy as np
+
+import clmapreduce as cm
+
+LENGTH, LIMIT = 12_000_000, "16M"
+QUEUES = {"launches": "tab:orange", "to the device": "tab:blue", "from the device": "black"}
+"""The queues of a context, in the trace's order, and their colours in the picture."""
+
+
+def main(device: str | cm.Device | None = None, picture: str | None = None) -> None:
+    scan = cm.Scan("sum")
+    with tempfile.TemporaryDirectory() as folder:
+        steps = np.memmap(Path(folder) / "steps.f32", np.float32, "w+", shape=(LENGTH,))
+        steps[:] = np.random.default_rng(3).standard_normal(LENGTH, dtype=np.float32)
+        walk = np.memmap(Path(folder) / "walk.f32", np.float32, "w+", shape=(LENGTH,))
+        with cm.Context(device, profile=True, memory_limit=LIMIT) as context:
+            scan(steps, out=walk)  # builds kernels
+            context.trace(f"{folder}/built.json")
+            scan(steps, out=walk)
+            context.trace(f"{folder}/trace.json")
+        traces = (Path(folder, name).read_text() for name in ("built.json", "trace.json"))
+        old, events = (json.loads(trace)["traceEvents"] for trace in traces)
+        exact, every = np.cumsum(steps, dtype=np.float64), slice(0, LENGTH, 6_000)
+        worst, shown = np.abs(walk - exact).max(), np.array(walk[every])
+        held = context.queue.arena.peak_bytes
+        del steps, walk
+    last = max(event["ts"] for event in old if event["ph"] == "X")
+    events = [event for event in events if event["ph"] == "X" and event["ts"] > last and event["name"] != "marker"]
+    print(f"{context.device}: {LENGTH * 4 / 1e6:.0f} MB each way, {held / 1e6:.1f} MB held, off by {worst:.1e}")
+    assert worst < 1e-6 * np.abs(exact).max() + 1e-3 and held <= 16 << 20
+    assert all(sum(event["tid"] == queue for event in events) > 5 for queue in range(len(QUEUES)))
+
+    if find_spec("matplotlib"):
+        import matplotlib.pyplot as plt
+
+        figure, (top, below) = plt.subplots(2, 1, figsize=(10, 5), layout="constrained")
+        top.plot(np.arange(LENGTH)[every] / 1e6, shown, color="tab:blue")
+        top.set(xlabel="steps, in millions", ylabel="place", title="The walk that the file holds in the end")
+        begin = min(event["ts"] for event in events)
+        for event in events:
+            at, lasts, color = (event["ts"] - begin) / 1e3, event["dur"] / 1e3, list(QUEUES.values())[event["tid"]]
+            below.barh(event["tid"], lasts, 0.7, at, color=color, edgecolor="white", linewidth=0.3)
+        below.set(yticks=range(3), yticklabels=list(QUEUES), ylim=(2.5, -0.5), xlabel="ms")
+        below.set(title="Tiles come, are summed and go back, two at a time")
+        figure.savefig(picture, dpi=110) if picture else None
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])  # a device's name, such as cpu, and a file for the picture

@@ -1,5 +1,6 @@
 # clmapreduce with PoCL, the CPU device of free software: docker build -t clmapreduce . && docker run --rm clmapreduce
 # The distribution's PoCL, not the one of the package index: that one does not know processors newer than itself.
+# From PoCL 5.0 on CPUs take the sequential mode alone (docs/concepts/architecture.md, traps); it is their default anyway.
 FROM python:3.13-slim-trixie
 
 # hadolint ignore=DL3008

@@ -15,20 +15,22 @@ from support.pages import DOCS, PAGES, code, name, outputs
 
 import clmapreduce as cm
 
+PACKAGE = Path(cm.__file__).parent
+FRAMEWORKS = ("dask", "torch", "jax", "sklearn")
+"""Folders of the package that need the library of the same name."""
+
 HEAD = "import numpy as np\nimport clmapreduce as cm\n"
 
 
 def libraries(text: str) -> set[str]:
-    """The packages that a page imports."""
+    """The packages that a page imports, also by way of `clmapreduce.torch` and the like."""
     names = set()
     for node in ast.walk(ast.parse(text)):
         if isinstance(node, ast.Import):
-            names |= {alias.name.split(".")[0] for alias in node.names}
+            names |= {alias.name.removeprefix("clmapreduce.").split(".")[0] for alias in node.names}
         elif isinstance(node, ast.ImportFrom):
-            names.add(str(node.module).split(".")[0])
-        if isinstance(node, (ast.Import, ast.ImportFrom)) and "clmapreduce.torch" in ast.unparse(node):
-            names.add("torch")
-    return names
+            names.add(str(node.module).removeprefix("clmapreduce.").split(".")[0])
+    return {name for name in names if not (PACKAGE / name).is_dir() or name in FRAMEWORKS}
 
 
 @pytest.mark.parametrize("page", [page for page in PAGES if code(page)], ids=name)

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # The distributions, before a release: built twice and compared, checked, and installed in clean environments, where the
-# demo runs. Interpreters: those named, else python3.10 to python3.14 as far as they are here.
+# demo and the doctor run. Interpreters: those named, else python3.10 to python3.14 as far as they are here.
 #   packaging/check.sh [python3.10 python3.13 …]
 # DRIVER is the extra that brings a device (cpu, or intel for processors that PoCL's compiler does not know).
 set -euo pipefail
@@ -26,7 +26,7 @@ for file in "$work"/1/*; do cmp "$file" "$work/2/$(basename "$file")"; done
 echo "built twice, byte for byte the same: $(cd "$work/1" && echo *)"
 "$work/tools/bin/twine" check --strict "$work"/1/*
 
-# try NAME PYTHON DISTRIBUTION [pip options …]: a clean environment, all three packages, the demo, outside of the checkout.
+# try NAME PYTHON DISTRIBUTION [pip options …]: a clean environment, all three packages, demo and doctor, outside of the checkout.
 number=0
 try() {
   number=$((number + 1))
@@ -37,8 +37,8 @@ try() {
   (
     cd "$environment"
     ./bin/python -c "import cl_templates, clmapreduce, hostsched; print('$name:', clmapreduce.__version__, clmapreduce.__file__)"
-    ./bin/clmapreduce demo >demo.txt || { cat demo.txt; exit 1; }
-    tail -n 1 demo.txt
+    for command in demo doctor; do ./bin/clmapreduce $command >output.txt || { cat output.txt; exit 1; }; done
+    echo "  the demo and the doctor's checks ended well"
   )
 }
 

@@ -57,7 +57,8 @@ def main(device: str | cm.Device | None = None, picture: str | None = None) -> N
             axes.plot(X, digits, style, markersize=4, label=name)
         axes.set(xlabel="x", ylabel="right digits of erfc(x)", title="1 − erf(x) has no digit left where erfc has all")
         axes.legend(loc=(0.66, 0.57))
-        figure.savefig(picture, dpi=100) if picture else None
+        if picture:
+            figure.savefig(picture, dpi=100)
 
 
 if __name__ == "__main__":

@@ -6,7 +6,7 @@ The terms ``xᵏ/k!`` of the series are each the one before times x/k: a scan mu
 terms up, so that one call gives the sum after every term. The picture shows the errors of these sums. For x = 1 the
 error falls as the next term does, 1/(k + 1)!, until the rounding of the dtype is reached: float32, float64, ``cm.dd``
 of 32 digits. For x = −20 terms grow to 4·10⁷ before they fall, while the sum is 2·10⁻⁹. What rounding loses of the
-terms stays lost: neither float32 nor float64 have a digit right in the end; the words of ``cm.dd`` are long enough.
+terms stays lost: neither float32 nor float64 has a digit right in the end; the words of ``cm.dd`` are long enough.
 """
 
 import sys
@@ -60,7 +60,8 @@ def main(device: str | cm.Device | None = None, picture: str | None = None) -> N
         both[0].set(title="x = 1: the dtype says where the error stays", ylabel="relative error of the sum")
         both[1].set(title="x = −20: above the dotted line no digit is right")
         both[0].legend()
-        figure.savefig(picture, dpi=100) if picture else None
+        if picture:
+            figure.savefig(picture, dpi=100)
 
 
 if __name__ == "__main__":

@@ -48,7 +48,8 @@ def main(device: str | cm.Device | None = None, picture: str | None = None) -> N
         axes.set(xticks=range(1, LENGTH + 1), xlabel="numbers that are multiplied", xlim=(0.4, LENGTH + 0.6))
         axes.set(yticks=range(1, 6), yticklabels=[2**k for k in range(5)], ylabel="numbers below an entry")
         axes.set(title=f"{CHOSEN}! is the product of three kept partials (orange): {prefixes[CHOSEN]:,}")
-        figure.savefig(picture, dpi=100) if picture else None
+        if picture:
+            figure.savefig(picture, dpi=100)
 
 
 if __name__ == "__main__":

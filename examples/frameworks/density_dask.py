@@ -63,7 +63,8 @@ def main(device: str | cm.Device | None = None, picture: str | None = None) -> N
         left.legend()
         right.boxplot([samples[k : k + CHUNK] for k in range(0, SAMPLES, CHUNK)], medianprops={"color": "tab:orange"})
         right.set(xlabel="chunk of the file", ylabel="sample", title="What each chunk holds")
-        figure.savefig(picture, dpi=110) if picture else None
+        if picture:
+            figure.savefig(picture, dpi=110)
 
 
 if __name__ == "__main__":

@@ -60,7 +60,8 @@ def main(device: str | cm.Device | None = None, picture: str | None = None) -> N
         left.legend()
         right.semilogy(losses, "o-", color="black")
         right.set(xlabel="step of Adam", ylabel="mean squared error", title="The error falls")
-        figure.savefig(picture, dpi=110) if picture else None
+        if picture:
+            figure.savefig(picture, dpi=110)
 
 
 if __name__ == "__main__":

@@ -62,7 +62,8 @@ def main(device: str | cm.Device | None = None, picture: str | None = None) -> N
             axes.barh(rows, lasts, 0.8, 1e3 * (start - begin), color=color, edgecolor="grey", linewidth=0.5, label=name)
         axes.set(yticks=range(len(threads)), xlabel="ms", ylabel="thread", title="Three passes over twelve chunks")
         figure.legend(loc="outside right upper")
-        figure.savefig(picture, dpi=110) if picture else None
+        if picture:
+            figure.savefig(picture, dpi=110)
 
 
 if __name__ == "__main__":

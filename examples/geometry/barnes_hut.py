@@ -86,7 +86,8 @@ def main(device: str | cm.Device | None = None, picture: str | None = None, poin
         middle.set(title=f"Pairs of points below 3 cells (all: {shares[3]:.1%})", xlabel="point", ylabel="point")
         right.semilogy(100 * np.array(shares), errors, "o-", color="black")
         right.set(title="More pairs, smaller error of the forces", xlabel="% of the pairs", ylabel="relative error")
-        figure.savefig(picture, dpi=100) if picture else None
+        if picture:
+            figure.savefig(picture, dpi=100)
 
 
 if __name__ == "__main__":

@@ -77,7 +77,8 @@ def main(device: str | cm.Device | None = None, picture: str | None = None) -> N
         figure.colorbar(shown, label="distance to the mesh")
         axes.plot(*np.stack([p[some], nearest[np.arange(60), at]], 1)[..., :2].transpose(2, 1, 0), color="tab:orange")
         axes.set(xlabel="x", ylabel="y")
-        figure.savefig(picture, dpi=110) if picture else None
+        if picture:
+            figure.savefig(picture, dpi=110)
 
 
 if __name__ == "__main__":

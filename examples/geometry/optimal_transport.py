@@ -61,7 +61,8 @@ def main(device: str | cm.Device | None = None, picture: str | None = None) -> N
             axes.scatter(*(x + time * (image - x)).T, s=2, c=x[:, 0] + 0.5 * x[:, 1], cmap="viridis")
             axes.set(title=f"{time:.0%} of the way", aspect="equal", xlabel="x")
         panels[0].set(ylabel="y")
-        figure.savefig(picture, dpi=110) if picture else None
+        if picture:
+            figure.savefig(picture, dpi=110)
 
 
 if __name__ == "__main__":

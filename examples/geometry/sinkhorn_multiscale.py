@@ -87,9 +87,9 @@ def main(device: str | cm.Device | None = None, picture: str | None = None, poin
         left.scatter(*y.T, s=1, color="tab:orange")
         left.quiver(*x[::20].T, *(goal - x)[::20].T, angles="xy", scale_units="xy", scale=1, width=2e-3)
         left.set(title="Where points of the disc go", aspect="equal", xlim=(0, 1), ylim=(0, 1))
-        ranges.plot(right)
-        right.set(title=f"{ranges.density:.1%} of the pairs are enough", xlabel="target", ylabel="source")
-        figure.savefig(picture, dpi=100) if picture else None
+        ranges.plot(right).set(title=f"{ranges.density:.1%} of the pairs are enough", xlabel="target", ylabel="source")
+        if picture:
+            figure.savefig(picture, dpi=100)
 
 
 if __name__ == "__main__":

@@ -73,14 +73,13 @@ def proj_pt_plane(b, c, offset):
 def main(device: str | cm.Device | None = None, picture: str | None = None) -> None:
     rng, normal = np.random.default_rng(0), np.float32([0.3, -0.4, 1.0])
     with cm.Context(device) as context:
-        print(context.device)
         for mode, shape in [(mode, shape) for mode in context.device.modes for shape in SHAPES]:
             b, how = rng.standard_normal(shape, dtype=np.float32), {"mode": mode, "batch": len(shape) > 1}
             c = normal if len(shape) > 1 else rng.standard_normal(shape, dtype=np.float32)
             landed, wide = proj_pt_plane(b, c, 0.5, **how), c.astype(np.float64)
             assert np.allclose(landed, b - np.multiply.outer(b @ wide - 0.5, wide) / (wide @ wide), atol=1e-4)
             assert np.all(is_nosol(proj_pt_plane(b, 0 * c, 0.5, **how), **how))
-            print(shape, proj_pt_plane.explain(b, c, 0.5, **how).splitlines()[1])
+            print(context.device.name, shape, proj_pt_plane.explain(b, c, 0.5, **how).splitlines()[1])
 
     if find_spec("matplotlib"):
         import matplotlib.pyplot as plt
@@ -93,7 +92,8 @@ def main(device: str | cm.Device | None = None, picture: str | None = None) -> N
         axes.scatter(*landed.T, color="tab:blue", s=14, label="nearest points of the plane")
         axes.set(xlabel="x", ylabel="y", zlabel="z", title="Every point lands along the normal", aspect="equal")
         axes.legend(loc="upper left")
-        axes.figure.savefig(picture, dpi=100) if picture else None
+        if picture:
+            axes.figure.savefig(picture, dpi=100)
 
 
 if __name__ == "__main__":

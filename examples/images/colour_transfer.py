@@ -71,7 +71,8 @@ def main(device: str | cm.Device | None = None, picture: str | None = None) -> N
                 values, style = image[..., channel].reshape(-1), {"color": color, "linestyle": line}
                 below.hist(values, np.linspace(0, 1, 51), histtype="step", **style)
             below.set(xlabel="red (—), green (--), blue (:)", yticks=[])
-        figure.savefig(picture, dpi=110) if picture else None
+        if picture:
+            figure.savefig(picture, dpi=110)
 
 
 if __name__ == "__main__":

@@ -70,7 +70,8 @@ def main(device: str | cm.Device | None = None, picture: str | None = None) -> N
         figure.colorbar(image, ax=panels, label="temperature")
         right.loglog(np.arange(len(changes)) + 1, changes, color="black")
         right.set(xlabel="sweep", ylabel="largest change", title="The change falls slowly")
-        figure.savefig(picture, dpi=110) if picture else None
+        if picture:
+            figure.savefig(picture, dpi=110)
 
 
 if __name__ == "__main__":

@@ -1,6 +1,6 @@
 """
-The Mandelbrot set, and a Julia set for one of its points
-=========================================================
+The Mandelbrot set, and the Julia set of a point
+================================================
 
 ``z ↦ z² + c`` is applied until ``|z| > 2``. A launch takes 16 steps of every pixel: the steps are one formula, so
 that z and the count stay in registers. Points c whose orbit from 0 never leaves are the Mandelbrot set (black). For
@@ -69,7 +69,8 @@ def main(device: str | cm.Device | None = None, picture: str | None = None) -> N
         left.plot(CHOSEN.real, CHOSEN.imag, "x", color="white", markersize=10, markeredgewidth=2)
         left.set(title="Steps until c leaves (black: never)", xlabel="Re c", ylabel="Im c")
         right.set(title=f"Steps until z leaves, for c = {CHOSEN:.3f} (cross)", xlabel="Re z", ylabel="Im z")
-        figure.savefig(picture, dpi=110) if picture else None
+        if picture:
+            figure.savefig(picture, dpi=110)
 
 
 if __name__ == "__main__":

@@ -76,7 +76,8 @@ def main(device: str | cm.Device | None = None, picture: str | None = None) -> N
         figure.colorbar(right.imshow(steps, cmap="cividis"), label="steps")
         left.set(title="The scene, with light and shadow", xticks=[], yticks=[])
         right.set(title="Rays that graze an edge take most steps", xticks=[], yticks=[])
-        figure.savefig(picture, dpi=110) if picture else None
+        if picture:
+            figure.savefig(picture, dpi=110)
 
 
 if __name__ == "__main__":

@@ -56,7 +56,8 @@ def main(device: str | cm.Device | None = None, picture: str | None = None) -> N
         figure.colorbar(shown, label="sum of weights nearby")
         left.set(title=f"{POINTS:,} points hide each other", aspect="equal", xlim=(0, 1), ylim=(0, 1))
         right.set(title="Their density: the outer arm has most")
-        figure.savefig(picture, dpi=110) if picture else None
+        if picture:
+            figure.savefig(picture, dpi=110)
 
 
 if __name__ == "__main__":

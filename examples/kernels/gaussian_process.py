@@ -65,7 +65,8 @@ def main(device: str | cm.Device | None = None, picture: str | None = None) -> N
         axes.plot(WHERE, truth(WHERE), "--", color="black", label="function")
         axes.set(xlabel="x", ylabel="value", ylim=(-2, 2), title="Where no samples are, the band is wide")
         axes.legend(ncols=2, loc="lower left")
-        figure.savefig(picture, dpi=110) if picture else None
+        if picture:
+            figure.savefig(picture, dpi=110)
 
 
 if __name__ == "__main__":

@@ -63,7 +63,8 @@ def main(device: str | cm.Device | None = None, picture: str | None = None) -> N
         panels[3].axhline(NOISE**2, color="black", linestyle=":", label="noise")
         panels[3].set(title="Only new samples show the best ridge", xlabel="α", ylabel="mean squared error")
         panels[3].legend()
-        figure.savefig(picture, dpi=110) if picture else None
+        if picture:
+            figure.savefig(picture, dpi=110)
 
 
 if __name__ == "__main__":

@@ -59,7 +59,8 @@ def main(device: str | cm.Device | None = None, picture: str | None = None) -> N
         left.set(title=f"{SAMPLES:,} samples", aspect="equal", xlim=(0, 1), ylim=(0, 1))
         middle.set(title="The surface through them")
         right.set(title="Its error: largest at the border")
-        figure.savefig(picture, dpi=110) if picture else None
+        if picture:
+            figure.savefig(picture, dpi=110)
 
 
 if __name__ == "__main__":

@@ -74,7 +74,8 @@ def main(device: str | cm.Device | None = None, picture: str | None = None) -> N
         last.remove()
         last = figure.add_subplot(1, 3, 3, projection="3d", title="In its coordinates they are three spots")
         last.scatter(*rows.T, s=40, c=colors[spectral])
-        figure.savefig(picture, dpi=110) if picture else None
+        if picture:
+            figure.savefig(picture, dpi=110)
 
 
 if __name__ == "__main__":

@@ -60,7 +60,8 @@ def main(device: str | cm.Device | None = None, picture: str | None = None) -> N
         right.semilogy(RADII, shares, "s--", color="tab:orange", label="share of the pairs")
         right.set(title="The error falls fast, the share grows slowly", xlabel="radius in σ")
         right.legend()
-        figure.savefig(picture, dpi=110) if picture else None
+        if picture:
+            figure.savefig(picture, dpi=110)
 
 
 if __name__ == "__main__":

@@ -66,7 +66,8 @@ def main(device: str | cm.Device | None = None, picture: str | None = None) -> N
         axes.set(yticks=range(len(rows)), yticklabels=[["merge", *names][row] for row in rows], xlabel="ms")
         axes.invert_yaxis()
         axes.set(title="Copies (blue) run beside launches (orange), on both queues")
-        figure.savefig(picture, dpi=110) if picture else None
+        if picture:
+            figure.savefig(picture, dpi=110)
 
 
 if __name__ == "__main__":

@@ -58,7 +58,8 @@ def main(device: str | cm.Device | None = None, picture: str | None = None) -> N
             below.barh(event["tid"], lasts, 0.7, at, color=color, edgecolor="white", linewidth=0.3)
         below.set(yticks=range(3), yticklabels=list(QUEUES), ylim=(2.5, -0.5), xlabel="ms")
         below.set(title="Tiles come, are summed and go back, two at a time")
-        figure.savefig(picture, dpi=110) if picture else None
+        if picture:
+            figure.savefig(picture, dpi=110)
 
 
 if __name__ == "__main__":

@@ -56,7 +56,8 @@ def main(device: str | cm.Device | None = None, picture: str | None = None) -> N
         frequencies = np.fft.rfftfreq(len(impulse), 1 / RATE)
         right.semilogy(frequencies, np.abs(np.fft.rfft(answer)), color="tab:blue")
         right.set(xlabel="frequency in Hz", ylabel="gain", xlim=(0, 1000), title="One frequency passes: 440 Hz")
-        figure.savefig(picture, dpi=110) if picture else None
+        if picture:
+            figure.savefig(picture, dpi=110)
 
 
 if __name__ == "__main__":

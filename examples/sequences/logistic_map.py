@@ -49,7 +49,8 @@ def main(device: str | cm.Device | None = None, picture: str | None = None) -> N
         below.fill_between(r, exponent, 0, where=exponent <= 0, color="tab:blue")
         top.set(ylabel="x after 600 to 1,000 steps", title="Where the exponent is positive, orbits fill bands")
         below.set(xlabel="r", ylabel="Lyapunov exponent", ylim=(-1.5, 0.8))
-        figure.savefig(picture, dpi=120) if picture else None
+        if picture:
+            figure.savefig(picture, dpi=120)
 
 
 if __name__ == "__main__":

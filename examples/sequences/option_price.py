@@ -61,7 +61,8 @@ def main(device: str | cm.Device | None = None, picture: str | None = None) -> N
         right.set(xlabel="walks", ylabel="price of the option", xlim=(50, WALKS), ylim=(exact - 4, exact + 4))
         right.set(title="The estimate closes in on the formula")
         right.legend()
-        figure.savefig(picture, dpi=110) if picture else None
+        if picture:
+            figure.savefig(picture, dpi=110)
 
 
 if __name__ == "__main__":

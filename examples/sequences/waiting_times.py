@@ -49,7 +49,8 @@ def main(device: str | cm.Device | None = None, picture: str | None = None) -> N
         right.plot(loads, means, "o", color="black", label="mean of a million")
         right.set(xlabel="load ρ", ylabel="mean wait, in services", title="Waits explode near full load")
         right.legend()
-        figure.savefig(picture, dpi=110) if picture else None
+        if picture:
+            figure.savefig(picture, dpi=110)
 
 
 if __name__ == "__main__":

@@ -65,9 +65,8 @@ def main(device: str | cm.Device | None = None, picture: str | None = None) -> N
 
     with cm.Context(device) as context:
         matrix = assemble(number[rows[keep]], number[columns[keep]], stiffness.reshape(-1)[keep], int(inner.sum()))
-        r = p = cm.array(load[inner].astype(np.float32))
-        x = cm.array(np.zeros(r.size, np.float32))
-        norm = cm.Reduce("sum")(cm.Map("r * r")(r))
+        x, r = cm.zeros(int(inner.sum()), np.float32), cm.array(load[inner].astype(np.float32))
+        p, norm = r, cm.Reduce("sum")(cm.Map("r * r")(r))
         enough, steps = float(norm) * 1e-10, 0
         while steps < 1000 and (steps % 10 or float(norm) > enough):  # looked at every tenth step
             x, r, p, norm = advance(x, r, p, matrix.apply(p), norm)
@@ -87,7 +86,8 @@ def main(device: str | cm.Device | None = None, picture: str | None = None) -> N
         figure.colorbar(right.tripcolor(*points.T, corners, error, shading="gouraud", cmap="magma"), label="error")
         left.set(title=f"−Δu = f on {len(corners):,} triangles", aspect="equal", xlabel="x", ylabel="y")
         right.set(title="Its error: large triangles where u bends", aspect="equal", xlabel="x")
-        figure.savefig(picture, dpi=110) if picture else None
+        if picture:
+            figure.savefig(picture, dpi=110)
 
 
 if __name__ == "__main__":

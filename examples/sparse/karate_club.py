@@ -70,7 +70,8 @@ def main(device: str | cm.Device | None = None, picture: str | None = None) -> N
             axes.annotate(member + 1, place, ha="center", va="center", color=color)
         figure.colorbar(shown, label="PageRank")
         axes.set(title="Members 1 and 34 rank highest: the club split between them", xticks=[], yticks=[])
-        figure.savefig(picture, dpi=110) if picture else None
+        if picture:
+            figure.savefig(picture, dpi=110)
 
 
 if __name__ == "__main__":

@@ -76,7 +76,8 @@ def main(device: str | cm.Device | None = None, picture: str | None = None) -> N
         axes.set(title="Rank grows faster than the number of links")
         figure.colorbar(shown, label="number of the page: later ones are brighter")
         axes.legend()
-        figure.savefig(picture, dpi=120) if picture else None
+        if picture:
+            figure.savefig(picture, dpi=120)
 
 
 if __name__ == "__main__":

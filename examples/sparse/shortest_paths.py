@@ -73,7 +73,8 @@ def main(device: str | cm.Device | None = None, picture: str | None = None) -> N
         figure.colorbar(image, label="steps from the top left")
         axes.plot(*np.array(np.unravel_index(place[way], cells.shape))[::-1], color="tab:orange", linewidth=2.5)
         axes.set(title=f"The shortest way has {len(way) - 1} steps", xticks=[], yticks=[])
-        figure.savefig(picture, dpi=110) if picture else None
+        if picture:
+            figure.savefig(picture, dpi=110)
 
 
 if __name__ == "__main__":

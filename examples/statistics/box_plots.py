@@ -2,10 +2,10 @@
 Box plots of uneven groups
 ==========================
 
-Samples of 14 groups lie one behind the other, between 20 and 20,000 in each: offsets say where a group begins. Every
-statistic is one reduction over segments, whatever their lengths: medians, quartiles (medians of the halves below and
-above), means, least and greatest values. The picture draws the boxes from these numbers alone, and beside them how
-the mean of a group strays from the truth, by σ / √n.
+Samples of 14 groups lie one behind the other, between 20 and 20,000 in each: offsets say where a group begins. Means,
+least and greatest values are one reduction each over all segments, whatever their lengths; medians sort values within
+segments, and quartiles are medians of the halves below and above. The picture draws the boxes from these numbers
+alone, and beside them how the mean of a group strays from the truth, by σ / √n.
 """
 
 import sys
@@ -62,7 +62,8 @@ def main(device: str | cm.Device | None = None, picture: str | None = None) -> N
         right.loglog(counts, sigma / np.sqrt(counts), "--", color="black", label="σ / √n")
         right.set(xlabel="values in the group", ylabel="error", title="Larger groups, surer means")
         right.legend()
-        figure.savefig(picture, dpi=110) if picture else None
+        if picture:
+            figure.savefig(picture, dpi=110)
 
 
 if __name__ == "__main__":

@@ -4,8 +4,8 @@ Group by day and line
 
 100,000 journeys of a year, sorted by day and line: the mean, total and spread of every group. A key is a record of
 two fields, its runs are the groups, found once by ``cm.KeyPlan``; pandas gives the same numbers. The picture shows
-the mean of each of 4,000 groups: lines are slower the higher their number, all of them in winter, and empty groups
-stay white.
+the mean of each of 4,367 groups: lines are slower the higher their number, all of them in winter, and a day on which
+a line did not run stays white.
 """
 
 import sys
@@ -78,7 +78,8 @@ def main(device: str | cm.Device | None = None, picture: str | None = None) -> N
         image = axes.imshow(table, aspect="auto", interpolation="nearest", vmax=np.nanquantile(table, 0.98))
         figure.colorbar(image, label="mean minutes", extend="max")
         axes.set(title="Every line is slower in winter", xlabel="day of the year", ylabel="line")
-        figure.savefig(picture, dpi=110) if picture else None
+        if picture:
+            figure.savefig(picture, dpi=110)
 
 
 if __name__ == "__main__":

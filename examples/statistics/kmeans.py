@@ -59,14 +59,16 @@ def main(device: str | cm.Device | None = None, picture: str | None = None) -> N
         import matplotlib.pyplot as plt
 
         figure, (left, right) = plt.subplots(1, 2, figsize=(10.5, 5), layout="constrained", width_ratios=(5, 4))
-        colors = plt.get_cmap("cividis")(np.random.default_rng(4).permutation(CLUSTERS) / (CLUSTERS - 1))
+        # an order in which neighbours differ
+        colors = plt.get_cmap("cividis")(np.random.default_rng(1155).permutation(CLUSTERS) / (CLUSTERS - 1))
         left.scatter(*x.T, c=colors[labels], s=0.3, alpha=0.5)
         left.plot(*ways.transpose(2, 0, 1), color="tab:orange")
         left.scatter(*ways[-1].T, marker="x", s=80, color="black", zorder=3)
         left.set(title=f"Ways of {CLUSTERS} centres among {POINTS:,} points", aspect="equal", xlabel="x", ylabel="y")
         right.semilogy(np.arange(1, len(costs) + 1), costs, ".-", color="black")
         right.set(title="The cost falls, first fast", xlabel="iteration", ylabel="sum of squared distances")
-        figure.savefig(picture, dpi=110) if picture else None
+        if picture:
+            figure.savefig(picture, dpi=110)
 
 
 if __name__ == "__main__":

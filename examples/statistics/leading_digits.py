@@ -2,7 +2,7 @@
 Which digit comes first?
 ========================
 
-Factorials and Fibonacci numbers begin with 1 three times as often as with 5: a leading digit d has the share
+Factorials and Fibonacci numbers begin with 1 almost four times as often as with 5: a leading digit d has the share
 ``log₁₀(1 + 1/d)`` where the logarithms of numbers, less their whole parts, are spread evenly (Benford's law).
 ``cm.series`` gives the numbers exactly, ``cm.unique`` counts their digits, ``cm.sort`` gives the distribution of the
 logarithms. In the picture, evenly spread means on the diagonal. Squares are not: they have their own law.
@@ -53,7 +53,8 @@ def main(device: str | cm.Device | None = None, picture: str | None = None) -> N
         right.plot([0, 1], [0, 1], ":", color="black")
         right.set(xlabel="log₁₀ of the number, less its whole part", ylabel="share below", aspect="equal")
         right.set(title="On the diagonal: spread evenly")
-        figure.savefig(picture, dpi=110) if picture else None
+        if picture:
+            figure.savefig(picture, dpi=110)
 
 
 if __name__ == "__main__":

@@ -59,7 +59,8 @@ def main(device: str | cm.Device | None = None, picture: str | None = None) -> N
             axes.set(title=title, xlabel="x")
         panels[0].set(ylabel="y")
         figure.colorbar(drawn, ax=panels, label="votes for class 1")
-        figure.savefig(picture, dpi=110) if picture else None
+        if picture:
+            figure.savefig(picture, dpi=110)
 
 
 if __name__ == "__main__":

@@ -62,7 +62,8 @@ def main(device: str | cm.Device | None = None, picture: str | None = None) -> N
         axes.scatter(true, straight, s=1, color="grey")
         axes.scatter(true, ways, s=1, color="tab:blue")
         axes.set(title="The graph (blue) keeps to the sheet")
-        figure.savefig(picture, dpi=110) if picture else None
+        if picture:
+            figure.savefig(picture, dpi=110)
 
 
 if __name__ == "__main__":

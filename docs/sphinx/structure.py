@@ -46,9 +46,9 @@ def launch() -> Canvas:
     c.text((270, 136), "no device involved;", "small", "middle")
     c.text((270, 151), "frozen data, the key of a cache", "small", "middle")
     c.text((570, 136), "binary kept on disk", "small", "middle")
-    c.text((420, 210), "A warm call begins here: its plan and", "small")
-    c.text((420, 228), "kernels are cache entries, found by", "small")
-    c.text((420, 246), "shapes, dtypes and function.", "small")
+    c.text((420, 210), "A warm call begins with the launch:", "small")
+    c.text((420, 228), "plan and kernels are cache entries, found", "small")
+    c.text((420, 246), "by shapes, dtypes and function.", "small")
     c.text((420, 272), "Waiting comes when values are asked for:", "small")
     c.text((420, 290), "np.asarray, float, print.", "small")
     return c

@@ -6,6 +6,8 @@ PYTHON ?= python3
 # The CPU runtime that the demo installs: cpu is PoCL on Linux; intel is for processors that PoCL's compiler does not know.
 DRIVER ?= cpu
 ARGS ?=
+# What docs/build.py is given: --check compares the pages and writes none.
+PASTE ?=
 VENV := .venv
 BIN := $(VENV)/bin
 INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check --editable
@@ -21,7 +23,7 @@ help:
 	@echo "make sanitize  every kernel under oclgrind, where that is installed: data races, accesses outside of memory"
 	@echo "make fuzz   random calls beside NumPy, and wrong ones: ARGS=\"--device pocl --valid 50000 --seconds 3600\""
 	@echo "make lint   ruff, and mypy --strict"
-	@echo "make docs   pastes real output into the pages of docs/"
+	@echo "make docs   the site, in build/site: pastes real output into the pages, runs the examples; PASTE=--check writes no page"
 	@echo "make bench  the benchmarks, beside their peers"
 	@echo "make clean  remove .venv, caches and what the demo wrote"
 
@@ -44,7 +46,7 @@ test-rest: $(VENV)/.test
 
 test-all: test test-rest
 
-# rusticl offers no device unless it is asked to; what it cannot do is in docs/architecture.md.
+# rusticl offers no device unless it is asked to; what it cannot do is in docs/concepts/architecture.md.
 RUSTICL := /etc/OpenCL/vendors/rusticl.icd
 test-rusticl: $(VENV)/.test
 	@if [ ! -e $(RUSTICL) ]; then echo "rusticl was not tested: there is no $(RUSTICL) (Debian: mesa-opencl-icd)"; else \
@@ -64,8 +66,11 @@ lint: $(VENV)/.test
 	$(BIN)/ruff check .
 	$(BIN)/mypy --strict
 
-docs: $(VENV)/.demo-$(DRIVER)
-	$(BIN)/python docs/build.py $(ARGS)
+docs: $(VENV)/.docs-$(DRIVER)
+	$(BIN)/python docs/draw.py
+	$(BIN)/python docs/build.py $(PASTE)
+	$(BIN)/python -m sphinx -W --keep-going -q -b html $(ARGS) docs build/site
+	@echo "The site: build/site/index.html"
 
 bench: $(VENV)/.bench
 	$(BIN)/python benchmarks/primitives.py $(ARGS)
@@ -95,6 +100,11 @@ $(VENV)/.test: pyproject.toml $(VENV)/.made
 	@$(INSTALL) '.[test]'
 	@touch $@
 
+$(VENV)/.docs-$(DRIVER): pyproject.toml $(VENV)/.made
+	@echo "Installing into $(VENV) (about 250 MB to download, the first time) ..."
+	@$(INSTALL) '.[docs,$(DRIVER)]'
+	@touch $@
+
 $(VENV)/.fuzz: pyproject.toml $(VENV)/.made
 	@echo "Installing into $(VENV) (about 350 MB to download, the first time) ..."
 	@$(INSTALL) '.[fuzz]'
@@ -106,5 +116,5 @@ $(VENV)/.bench: pyproject.toml $(VENV)/.made
 	@touch $@
 
 clean:
-	rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache .hypothesis build dist convergence.png
+	rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache .hypothesis build dist convergence.png docs/gallery
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +

@@ -34,7 +34,7 @@ OF_THE_DEVICE = (
 
 
 def pages() -> list[Path]:
-    return sorted([*DOCS.glob("*.md"), *DOCS.glob("notes/*.md")])
+    return sorted(DOCS.rglob("*.md"))
 
 
 def build(page: str, device: cm.Device) -> str:
@@ -86,17 +86,17 @@ def main(check: bool) -> int:
         page = path.read_text(encoding="utf-8")
         text = build(page, device)
         if check and structure(text) != structure(page):
-            stale.append(path.name)
+            stale.append(path.relative_to(DOCS).as_posix())
         elif not check and text != page:
             path.write_text(text, encoding="utf-8")
-            print(f"wrote {path.name}")
+            print(f"wrote {path.relative_to(DOCS)}")
     for path, text in runpy.run_path(str(DOCS / "measured.py"))["pictures"]().items():
         if not path.exists() or path.read_text(encoding="utf-8") != text:
             if check:
-                stale.append(path.name)
+                stale.append(path.relative_to(DOCS).as_posix())
             else:
                 path.write_text(text, encoding="utf-8")
-                print(f"wrote {path.name}")
+                print(f"wrote {path.relative_to(DOCS)}")
     if stale:
         print(f"not up to date: {', '.join(stale)}; run make docs", file=sys.stderr)
     return 1 if stale else 0

@@ -1,4 +1,4 @@
-"""The rules of docs/architecture.md, as assertions on the text of the packages and of the tests. No device is needed."""
+"""The rules of docs/concepts/architecture.md, as assertions on the text of the packages and of the tests. No device is needed."""
 
 from __future__ import annotations
 

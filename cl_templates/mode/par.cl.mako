@@ -1,5 +1,5 @@
 ## The mode vocabulary for `block` work-items per group: loops are shared out, arrays are local, trees of barriers are unrolled.
-## No barrier stands in a branch or under a run-time tree loop: PoCL 3.0 and 3.1 miscompile both (see docs/architecture.md, traps).
+## No barrier stands in a branch or under a run-time tree loop: PoCL 3.0 and 3.1 miscompile both (see docs/concepts/architecture.md, traps).
 ## subgroup: work-items that can pass registers without a barrier (1 where the vendor vocabulary has no shuffles). attribute: what the vocabulary
 ## makes of that number in a kernel's head.
 ## CMR_GROUP: the group's number in the whole launch. A long launch goes out in pieces, whose first group the global offset says.

@@ -12,7 +12,7 @@ S = TypeVar("S", bound="ArrayMethods")
 
 class ArrayMethods(ArrayOperators):
     """The methods that arrays share with NumPy's: each hands its array to `operations`. What they launch is written in
-    docs/arrays.md.
+    docs/guides/arrays.md.
     """
 
     __slots__ = ()

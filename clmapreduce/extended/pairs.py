@@ -1,8 +1,8 @@
 """Arithmetic of numbers in two floats.
 
 The algorithms and their bounds are those of Joldes, Muller and Popescu (2017) and, for the root, of Lefèvre, Louvet,
-Muller, Picot and Rideau (2023); docs/precision.md lists them. They make NaN of infinities, so that every result is
-settled at the end.
+Muller, Picot and Rideau (2023); docs/guides/precision.md lists them. They make NaN of infinities, so that every
+result is settled at the end.
 """
 
 from __future__ import annotations

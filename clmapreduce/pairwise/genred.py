@@ -20,7 +20,7 @@ class Genred:
 
     formula: such as "Exp(-SqDist(x, y) / g) * b". aliases: one per argument of a call, such as "x = Vi(3)",
     "y = Vj(3)", "g = Pm(1)"; "x = Vi(0, 3)" and "x = Var(0, 3, 0)" say the argument's place too, and
-    Var(place, dim, category) may stand in the formula itself. reduction_op: a name of `docs/pairwise.md`, or a
+    Var(place, dim, category) may stand in the formula itself. reduction_op: a name of `docs/guides/pairwise.md`, or a
     cm.Operator. opt_arg: K of KMin, ArgKMin and KMin_ArgKMin. formula2: the weight of LogSumExp and SumSoftMaxWeight.
     dtype_acc, use_double_acc, sum_scheme: how sums are kept. enable_chunks, rec_multVar_highdim, use_fast_math, dtype
     and cuda_type are KeOps' and change nothing.

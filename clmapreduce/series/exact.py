@@ -1,7 +1,7 @@
 """Sequences of integers of any size, as lists of Python's integers.
 
 The host multiplies them, one small factor a step: that takes less time than Python needs to make its integers of limbs
-or residues that a device computed (docs/recurrences.md has the numbers).
+or residues that a device computed (docs/guides/recurrences.md has the numbers).
 """
 
 from __future__ import annotations

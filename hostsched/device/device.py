@@ -43,8 +43,8 @@ class DeviceFacts:
     copy into local memory on their own (NVIDIA, capability 8.0 on). `base_alignment` is the alignment the driver gives
     to its buffers. `maps_memory` is False where a mapped buffer cannot be unmapped: in Mesa's rusticl (22.3.6) that
     fails, and pyopencl ends the process where it unmaps on its own. `sound_groups` is False where the driver computes
-    groups of several work-items wrongly: PoCL from 5.0 on, on CPUs (see docs/architecture.md); groups of one item are
-    right there.
+    groups of several work-items wrongly: PoCL from 5.0 on, on CPUs (see docs/concepts/architecture.md); groups of one
+    item are right there.
     """
 
     name: str

@@ -21,7 +21,7 @@ def dtype(request: pytest.FixtureRequest) -> Any:
 
 
 def check(results: Any, parts: list[Any]) -> None:
-    """Each result is the sum of a part, within what docs/precision.md states of sums."""
+    """Each result is the sum of a part, within what docs/guides/precision.md states of sums."""
     dtype = results.dtype
     for result, part in zip(np.atleast_1d(cm.exact(results)), parts, strict=True):
         bound = (8 * len(part) + 500) * unit(dtype) ** len(dtype)

@@ -1,4 +1,4 @@
-"""Operations on numbers in several floats beside exact fractions: every error is within the bound that docs/precision.md
+"""Operations on numbers in several floats beside exact fractions: every error is within the bound that docs/guides/precision.md
 states.
 """
 

@@ -21,7 +21,7 @@ def dtype(request: pytest.FixtureRequest) -> Any:
 
 
 def sum_bound(length: int, size: Fraction, dtype: Any = cm.dd) -> Fraction:
-    """What docs/precision.md states of a sum of `length` numbers whose magnitudes sum up to `size`."""
+    """What docs/guides/precision.md states of a sum of `length` numbers whose magnitudes sum up to `size`."""
     u = unit(dtype)
     return ((3 * length + 300) * u**2 if len(dtype) == 2 else (8 * length + 500) * u**4) * size
 

@@ -156,7 +156,7 @@ def test_unfold_gives_powers(
 ) -> None:
     if case is CASES["relation"] and context.device.vendor == "pocl" and mode == "parallel":
         reason = (
-            "PoCL 3.0 miscompiles it; -cl-opt-disable is right, 2×2 and 4×4 relations are too (docs/architecture.md)"
+            "PoCL 3.0 miscompiles it; -cl-opt-disable is right, 2×2 and 4×4 relations are too (docs/concepts/architecture.md)"
         )
         request.applymarker(pytest.mark.xfail(reason=reason, raises=AssertionError, strict=False))
     base = case.values(rng, 1, case.dtype(context))

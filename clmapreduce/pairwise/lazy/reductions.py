@@ -24,10 +24,10 @@ class Reductions(Calculus[R]):
     """Reductions. axis, or dim, counts the batch axes first: nb + 0 reduces over i, nb + 1 over j, and -1 or nb + 2,
     where offered, works on the coordinates of the vectors and gives a LazyTensor; -3 and -2 are i and j as well.
 
-    Over i or j the result is an array (.., N or M, ...), as `docs/pairwise.md` tells for each; a DeviceArray where one
-    was among the arrays. With placeholders, or call=False, it is a `Reduced`, to be called with arrays. Keywords: call,
-    backend, device_id, ranges, dtype_acc, use_double_acc, sum_scheme, mode, context, wait_for, out. Raises ShapeError
-    for an axis that is none of these, and what `Reduced` raises.
+    Over i or j the result is an array (.., N or M, ...), as `docs/guides/pairwise.md` tells for each; a DeviceArray
+    where one was among the arrays. With placeholders, or call=False, it is a `Reduced`, to be called with arrays.
+    Keywords: call, backend, device_id, ranges, dtype_acc, use_double_acc, sum_scheme, mode, context, wait_for, out.
+    Raises ShapeError for an axis that is none of these, and what `Reduced` raises.
     """
 
     __slots__ = ()

@@ -35,7 +35,7 @@ def value_and_slope(axis: int = 1) -> tuple[Vector, tuple[Variable, ...]]:
 
 def dense(rows: Any, columns: Any, b: Any, keep: Any = True) -> tuple[Any, Any]:
     """The results, and what rounding may be relative to: for a coordinate of a gradient, the lengths of its terms
-    (docs/pairwise.md promises no more for a single pair whose points share the coordinate).
+    (docs/guides/pairwise.md promises no more for a single pair whose points share the coordinate).
     """
     difference = rows.astype("f8")[:, None] - columns.astype("f8")
     values = np.where(keep, np.exp(-np.square(difference).sum(-1)) * b[:, 0].astype("f8"), 0)

@@ -1,6 +1,7 @@
 ## What Intel's compiler fails on, and functions that its library is slower at (2026.22 on an AMD Zen 5, 512 bits).
 <%namespace name="portable" file="portable.cl.mako"/>
 <%namespace name="powers" file="/elementary/powers.cl.mako"/>
+<%namespace name="remainders" file="/elementary/remainders.cl.mako"/>
 <%namespace name="exponentials" file="/elementary/exponentials.cl.mako"/>
 <%namespace name="arctangents" file="/elementary/arctangents.cl.mako"/>
 <%namespace name="turns" file="/elementary/turns.cl.mako"/>
@@ -16,6 +17,8 @@ INLINE ${T} cmr_cos_${T}(${T} x) {
 ${portable.cos(T)}
 % endif
 </%def>
+<%def name="mod(T)">${remainders.mod(T, 64) if T.startswith(("float", "double")) else portable.mod(T)}</%def>
+<%def name="floor_divide(T)">${remainders.floor_divide(T, 64) if T.startswith(("float", "double")) else portable.floor_divide(T)}</%def>
 <%def name="pow(T)">${powers.pow(T, 64)}</%def>
 <%def name="expm1(T)">${exponentials.expm1(T, 64)}</%def>
 <%def name="sinh(T)">${exponentials.sinh(T, 64)}</%def>

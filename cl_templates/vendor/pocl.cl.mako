@@ -1,6 +1,7 @@
 ## What PoCL's library gets wrong, or calls a function for, spelled so that it does not.
 <%namespace name="portable" file="portable.cl.mako"/>
 <%namespace name="powers" file="/elementary/powers.cl.mako"/>
+<%namespace name="remainders" file="/elementary/remainders.cl.mako"/>
 <%namespace name="logarithms" file="/elementary/logarithms.cl.mako"/>
 <%namespace name="exponentials" file="/elementary/exponentials.cl.mako"/>
 <%namespace name="arctangents" file="/elementary/arctangents.cl.mako"/>
@@ -17,6 +18,8 @@ ${portable._library(T, name, name, ["x"])}
 <%def name="sin(T)">${_turn(T, "sin")}</%def>
 <%def name="cos(T)">${_turn(T, "cos")}</%def>
 <%def name="tan(T)">${_turn(T, "tan")}</%def>
+<%def name="mod(T)">${remainders.mod(T, 32) if T.startswith(("float", "double")) else portable.mod(T)}</%def>
+<%def name="floor_divide(T)">${remainders.floor_divide(T, 32) if T.startswith(("float", "double")) else portable.floor_divide(T)}</%def>
 <%def name="pow(T)">${powers.pow(T, 32)}</%def>
 <%def name="ln(T)">${logarithms.ln(T, 32)}</%def>
 <%def name="log1p(T)">${logarithms.log1p(T, 32)}</%def>

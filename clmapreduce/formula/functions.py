@@ -288,8 +288,10 @@ _define("multiply", 2, arithmetic,
 _define("divide", 2, quotient, _by(real="({0} / {1})", complex_="cmr_div_{V}({0}, {1})"), np.true_divide)
 _define("negative", 1, numeric,
         _by(real="(-{0})", signed="{I}(-{U}({0}))", complex_="(-{0})"), np.negative)  # fmt: skip
-_define("floor_divide", 2, real_numeric, "cmr_floor_divide_{S}({0}, {1})", np.floor_divide)
-_define("mod", 2, real_numeric, "cmr_mod_{S}({0}, {1})", np.mod)
+for _name in ("floor_divide", "mod"):
+    _define(_name, 2, real_numeric,
+            _by(real=f"cmr_{_name}_{{V}}({{0}}, {{1}})", integer=f"cmr_{_name}_{{S}}({{0}}, {{1}})"),
+            getattr(np, _name))  # fmt: skip
 _define("power", 2, without_bool,
         _by(real="cmr_pow_{V}({0}, {1})", integer="cmr_power_{S}({0}, {1})"), _power)  # fmt: skip
 _define("abs", 1, complex_part,

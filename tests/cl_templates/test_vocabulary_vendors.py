@@ -30,8 +30,9 @@ def test_a_vendor_only_overrides(vendor: str) -> None:
 
 
 TYPES = {
-    "floor_divide": "char uchar short ushort int uint long ulong half float double",
-    "mod": "char uchar short ushort int uint long ulong half float double",
+    "floor_divide": "char uchar short ushort int uint long ulong float float8 float16 double double8",
+    "mod": "char uchar short ushort int uint long ulong float float8 float16 double double8",
+    "floor_divide_by_library": "float double", "mod_by_library": "float double",
     "power": "char uchar short ushort int uint long ulong", "shift_left": "char uchar short ushort int uint long ulong",
     "shift_right": "char uchar short ushort int uint long ulong", "mul": "float2 double2", "div": "float2 double2",
     "sqrt": "float2 double2", "exp": "float2 double2", "log": "float2 double2",

@@ -80,3 +80,26 @@ def test_errors_stay_within_their_bounds(
         error = errors(result, exact, dtype)
         worst = int(np.argmax(error))
         assert error[worst] <= bound, (error[worst], *(a[worst] for a in args), result[worst], exact[worst])
+
+
+@pytest.mark.drawn
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("name", ["mod", "floor_divide"])
+def test_remainders_are_numpys_bit_for_bit(
+    name: str, dtype: Any, context: cm.Context, mode: str, rng: np.random.Generator
+) -> None:
+    """Ends; random pairs of every ratio; quotients next to whole numbers and halves."""
+    function = getattr(np, name)
+    mapped = cm.Map((lambda a, b: a % b) if name == "mod" else lambda a, b: a // b)
+    sets = [each for each in arguments("arctan2", dtype, rng)]
+    whole, b = rng.integers(-1000, 1000, COUNT), rng.uniform(-10, 10, COUNT).astype(dtype)
+    near = (whole + rng.choice([0, 0.5], COUNT)).astype(dtype) * b
+    sets += [(near, b), (np.nextafter(near, dtype(np.inf)), b), (np.nextafter(near, dtype(-np.inf)), b)]
+    sets += [(rng.uniform(-1e7, 1e7, COUNT).astype(dtype), b), (near, dtype(0.1) * np.sign(b))]
+    for a, b in sets:
+        result = np.asarray(mapped(a, b, context=context, mode=mode))
+        with np.errstate(all="ignore"):
+            expected = function(a, b)
+        same = (result == expected) & (np.signbit(result) == np.signbit(expected)) | (np.isnan(result) & np.isnan(expected))
+        wrong = np.flatnonzero(~same)
+        assert not wrong.size, [(a[i], b[i], result[i], expected[i]) for i in wrong[:3]]

@@ -91,7 +91,7 @@ def test_remainders_are_numpys_bit_for_bit(
     """Ends; random pairs of every ratio; quotients next to whole numbers and halves."""
     function = getattr(np, name)
     mapped = cm.Map((lambda a, b: a % b) if name == "mod" else lambda a, b: a // b)
-    sets = [each for each in arguments("arctan2", dtype, rng)]
+    sets = arguments("arctan2", dtype, rng)
     whole, b = rng.integers(-1000, 1000, COUNT), rng.uniform(-10, 10, COUNT).astype(dtype)
     near = (whole + rng.choice([0, 0.5], COUNT)).astype(dtype) * b
     sets += [(near, b), (np.nextafter(near, dtype(np.inf)), b), (np.nextafter(near, dtype(-np.inf)), b)]

@@ -139,6 +139,11 @@ class Call:
         return self._arguments.on_device
 
     @property
+    def in_step(self) -> bool:
+        """As it was told."""
+        return self._in_step
+
+    @property
     def writes_in_part(self) -> bool:
         """Whether some of an output stays as it is in its target."""
         return any(self._partly)

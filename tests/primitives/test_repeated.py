@@ -62,6 +62,41 @@ def test_later_calls_give_what_the_first_gives(
         assert len(counted) == max(0, turn - 1)
 
 
+@pytest.mark.drawn
+@pytest.mark.parametrize("name", [name for name, (_, exact) in cases().items() if exact is not None])
+@pytest.mark.parametrize("size", (1, 33, 4000, 20_001))
+def test_later_calls_on_arrays_of_the_host(
+    name: str, size: int, context: cm.Context, mode: str, rng: np.random.Generator, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """New arrays, arrays whose values changed, arrays that are not contiguous, of either byte order."""
+    planned: list[int] = []
+    plain = cm.Context.executable
+    monkeypatch.setattr(cm.Context, "executable", lambda self, *args: (planned.append(1), plain(self, *args))[1])
+    function, exact = cases()[name]
+    kept = [rng.standard_normal(size).astype(np.float32) for _ in range(2)]
+    for turn in range(7):
+        if turn == 4:
+            hosts = [rng.standard_normal(2 * size).astype(np.float32)[::2] for _ in range(2)]
+        elif turn == 5:
+            hosts = [rng.standard_normal(size).astype(">f4") for _ in range(2)]
+        elif turn % 2:
+            hosts = [rng.standard_normal(size).astype(np.float32) for _ in range(2)]
+        else:
+            hosts = kept
+            for host in hosts:
+                host[:] = rng.standard_normal(size)
+        before = [host.copy() for host in hosts]
+        results = function(*(hosts[:1] if name in ("reduce", "scan") else hosts), mode=mode, context=context)
+        expected = exact(*(host.astype(np.float64) for host in hosts))
+        for result, one in zip(*((v if isinstance(v, tuple) else (v,)) for v in (results, expected)), strict=True):
+            assert isinstance(result, (np.ndarray, np.float32)) and result.dtype == np.float32
+            np.testing.assert_allclose(result, one, rtol=0, atol=1e-6 * size * 25)
+        for host, value in zip(hosts, before, strict=True):
+            np.testing.assert_array_equal(host, value)
+    short = 4 * size <= 1 << 16
+    assert len(planned) == (3 + (size > 1) if short else 7), "turns 0, 1, 5, and 4 unless contiguous; or all"
+
+
 def test_results_in_arrays_of_the_caller(context: cm.Context, rng: np.random.Generator, counted: list[Any]) -> None:
     """Also in one of the arguments, in a part of memory, in host memory, in an array of another dtype."""
     double = cm.Map(lambda a: a + a)

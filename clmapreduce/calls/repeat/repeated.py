@@ -1,19 +1,22 @@
-"""Calls of primitives on device arrays alone: from the second one on, equal calls only bind and submit."""
+"""Calls of primitives on arrays alone, from the second one on: on device arrays equal calls only bind and submit, on
+short arrays of the host they take the plan that was built, and what was settled for it.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
 from clmapreduce.calls.options import Options
-from clmapreduce.calls.prepared import Prepared
+from clmapreduce.calls.prepared import Prepared, prepare
 from clmapreduce.calls.repeat.ready import ReadyCall, is_repeatable
 from clmapreduce.calls.repeat.request import CallRequest
 from clmapreduce.device.array import DeviceArray, Part
 from clmapreduce.device.cache import Cache
-from clmapreduce.device.context import Context
+from clmapreduce.device.context import Context, context_of
 from clmapreduce.device.foreign import is_wrapped
 
 PLAIN = (type(None), str, bool, int)
@@ -22,7 +25,23 @@ prepared each time.
 """
 KINDS = (DeviceArray, Part)
 """Types of arrays that lie on one device."""
+SHORT = 1 << 16
+"""Bytes of a short array of the host. Longer ones may be streamed, which depends on the room that is left."""
 Prepare = Callable[[], "Prepared | list[Any]"]
+
+
+class HostCall:
+    """A call with arrays of the host, as far as their shapes and dtypes settle it."""
+
+    def __init__(self, prepared: Prepared) -> None:
+        self._arguments, self._executable = prepared.call.arguments, prepared.executable
+        self._outputs, self._in_step = tuple(prepared.outputs), prepared.call.in_step
+
+    def __call__(self, values: Sequence[Any], options: Options) -> list[Any]:
+        """The results. values: arrays of the same shapes and dtypes, in their order."""
+        inputs = zip(self._arguments.inputs, values, strict=True)
+        arguments = replace(self._arguments, inputs=tuple(replace(one, value=value) for one, value in inputs))
+        return prepare(arguments, self._executable, self._outputs, options, self._in_step).run()
 
 
 def run(
@@ -31,14 +50,15 @@ def run(
     """The results of a call. what: the primitive, or what stands for all that are equal to it. more: its keywords
     beside the options. prepare: everything up to the launch; the results where nothing needs launching.
     """
-    request = _request(what, values, options, more)
-    if request is None:
+    context, request = _request(what, values, options, more)
+    if context is None:
         prepared = prepare()
         return prepared.run() if isinstance(prepared, Prepared) else prepared
-    context: Context = values[0].context
-    repeated: Cache[ReadyCall | None] = context.caches().repeated
+    repeated: Cache[ReadyCall | HostCall | None] = context.caches().repeated
     known, ready = repeated.find(request)
-    if ready is not None and (options.out is None or ready.takes(options.out, values)):
+    if type(ready) is HostCall:
+        return ready(values, options)
+    if type(ready) is ReadyCall and (options.out is None or ready.takes(options.out, values)):
         results: list[Any] = ready(context, values, options.wait_for, options.out)
         return results
     prepared = prepare()
@@ -46,37 +66,59 @@ def run(
         return prepared
     if not known:  # many calls are made once: what the next one needs is not made for them
         repeated.put(request, None)
-    elif ready is None and _is_of_its_arrays(prepared, values):
-        repeated.put(request, ReadyCall(prepared))
+    elif ready is None and prepared.is_plain and _is_of_its_arrays(prepared, values):
+        repeated.put(request, ReadyCall(prepared) if is_repeatable(prepared) else HostCall(prepared))
     return prepared.run()
 
 
 def _request(
     what: Hashable, values: Sequence[Any], options: Options, more: Mapping[str, Any]
-) -> CallRequest | None:
-    """What a call depends on; None where a value is no array that begins with its device memory, or one is elsewhere,
-    and where keywords say more than names and switches.
+) -> tuple[Context | None, CallRequest | None]:
+    """Where a call runs, and what it depends on. None where a value is neither a short array of the host nor one that
+    begins with its device memory, or one is elsewhere, and where keywords say more than names and switches.
     """
-    context, out = options.context, options.out
+    out, context, on_host = options.out, options.context, False
     kinds: list[Hashable] = []
     for value in (*values, *(() if out is None else (out,))):
-        if type(value) not in KINDS or value.first or (context is not None and value.context is not context):
-            return None
-        context = value.context
-        kinds.append((value.shape, value.dtype))
-    plain = options.tiles is None and type(options.mode) is str
-    if context is None or not values or not plain or (out is not None and is_wrapped(out)):
-        return None
+        kind: Any = type(value)
+        if kind is np.ndarray and _is_short(value):
+            on_host = True
+            kinds.append((value.shape, value.dtype, False))
+        elif kind in KINDS and not value.first and (context is None or value.context is context):
+            context = value.context
+            kinds.append((value.shape, value.dtype, True))
+        else:
+            return None, None
+    if not values or options.tiles is not None or type(options.mode) is not str:
+        return None, None
+    if out is not None and (on_host or is_wrapped(out)):
+        return None, None
     words: list[Hashable] = [what, options.mode]
     for name, word in more.items():
         if type(word) not in PLAIN and not isinstance(word, np.dtype):
-            return None
+            return None, None
         words.append((name, type(word), word))
-    return CallRequest(tuple(words), tuple(kinds[: len(values)]))
+    if on_host:
+        context = context_of(context)
+        if context.members or context.queue.arena.least_limit is not None:
+            return None, None
+    return context, CallRequest(tuple(words), tuple(kinds[: len(values)]))
+
+
+def _is_short(value: Any) -> bool:
+    flags = value.flags
+    return bool(0 < value.nbytes <= SHORT and flags.c_contiguous and flags.aligned and value.dtype.isbuiltin == 1)
 
 
 def _is_of_its_arrays(prepared: Prepared, values: Sequence[Any]) -> bool:
-    """Whether a call is one plan on just these arrays, which gives whole results."""
+    """Whether a call reads just these arrays, where they are."""
     inputs = prepared.call.inputs
-    same = len(inputs) == len(values) and all(one.value is value for one, value in zip(inputs, values, strict=True))
-    return same and prepared.is_plain and is_repeatable(prepared)
+    return len(inputs) == len(values) and all(
+        one.value is value
+        or (type(value) is np.ndarray and type(one.value) is np.ndarray and _place(one.value) == _place(value))
+        for one, value in zip(inputs, values, strict=True)
+    )
+
+
+def _place(array: Any) -> tuple[Any, ...]:
+    return array.ctypes.data, array.shape, array.dtype

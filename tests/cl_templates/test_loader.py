@@ -191,4 +191,6 @@ def test_helpers_are_not_included_for_names_that_only_look_like_calls() -> None:
 def test_functions_of_half_are_computed_in_float() -> None:
     formula = formula_of(lambda x, y: (x // y, x % y), "f2", "f2")
     source = source_of(map_plan(formula, 100, SEQUENTIAL, INTEL).stages[0])
-    assert sorted(DEFINITION.findall(source)) == ["cmr_floor_divide_float", "cmr_mod_float"]
+    names = DEFINITION.findall(source)
+    assert {"cmr_floor_divide_by_library_float", "cmr_mod_by_library_float"} <= set(names)
+    assert not any("half" in name for name in names)

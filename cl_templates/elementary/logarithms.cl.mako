@@ -1,4 +1,4 @@
-## Logarithms from operators alone, within 3 ulp (those of e and 1 + x within 1).
+## Logarithms and inverse hyperbolic functions from operators alone, within 3 ulp (those of e and 1 + x within 1).
 <%namespace name="words" file="words.cl.mako"/>
 <%!
 ATANH = {
@@ -50,3 +50,36 @@ ${words.exponent_of(T, "w")}
 <%def name="log1p(T, widest)">${_logarithm(T, "log1p", "e", widest)}</%def>
 <%def name="log2(T, widest)">${_logarithm(T, "log2", "2", widest)}</%def>
 <%def name="log10(T, widest)">${_logarithm(T, "log10", "10", widest)}</%def>
+## By log1p of what is right for small numbers; numbers beyond half of the largest go to the library.
+<%def name="_inverse_hyperbolic(T, name, widest)">
+<%
+S, lanes = words.module.split(T)
+f, I, size = words.module.number, words.module.integers(T), words.module.bits(T)[3]
+half_of_largest = f(T, "0x1p126" if S == "float" else "0x1p1022")
+%>
+INLINE ${T} cmr_${name}_${T}(${T} x) {
+% if words.module.wide(T, widest):
+${words.halved(T, name, ["x"])}
+% else:
+    const ${T} one = ${f(T, "1.0")}, a = as_${T}(as_${I}(x) & ${size});
+    if (cmr_any_${I}((a < ${half_of_largest}) == 0))
+% if lanes == 1:
+        return ${name}(x);
+% else:
+        return (${T})(${", ".join(f"{name}(x.s{lane})" for lane in "0123456789abcdef"[:lanes])});
+% endif
+% if name == "asinh":
+    const ${T} inverse = one / a, y = a + a / (inverse + sqrt(inverse * inverse + one));
+% elif name == "acosh":
+    const ${T} t = x - one, y = t + sqrt(t) * sqrt(t + ${f(T, "2.0")});
+% else:
+    const ${T} y = (a + a) / (one - a);
+% endif
+    const ${T} result = cmr_log1p_${T}(y)${f" * {f(T, '0.5')}" if name == "atanh" else ""};
+    return ${"result" if name == "acosh" else f"as_{T}(as_{I}(result) | (as_{I}(x) ^ as_{I}(a)))"};
+% endif
+}
+</%def>
+<%def name="asinh(T, widest)">${_inverse_hyperbolic(T, "asinh", widest)}</%def>
+<%def name="acosh(T, widest)">${_inverse_hyperbolic(T, "acosh", widest)}</%def>
+<%def name="atanh(T, widest)">${_inverse_hyperbolic(T, "atanh", widest)}</%def>

@@ -25,6 +25,9 @@ ${portable._library(T, name, name, ["x"])}
 <%def name="log1p(T)">${logarithms.log1p(T, 32)}</%def>
 <%def name="log2(T)">${logarithms.log2(T, 32)}</%def>
 <%def name="log10(T)">${logarithms.log10(T, 32)}</%def>
+<%def name="asinh(T)">${logarithms.asinh(T, 32)}</%def>
+<%def name="acosh(T)">${logarithms.acosh(T, 32)}</%def>
+<%def name="atanh(T)">${logarithms.atanh(T, 32)}</%def>
 <%def name="expm1(T)">${exponentials.expm1(T, 32)}</%def>
 <%def name="sinh(T)">${exponentials.sinh(T, 32)}</%def>
 <%def name="cosh(T)">${exponentials.cosh(T, 32)}</%def>

@@ -134,6 +134,9 @@ INLINE ${T} cmr_${name}_${T}(${", ".join(f"{T} {a}" for a in arguments)}) {
 <%def name="sinh(T)">${_library(T, "sinh", "sinh", ["x"])}</%def>
 <%def name="cosh(T)">${_library(T, "cosh", "cosh", ["x"])}</%def>
 <%def name="tanh(T)">${_library(T, "tanh", "tanh", ["x"])}</%def>
+<%def name="asinh(T)">${_library(T, "asinh", "asinh", ["x"])}</%def>
+<%def name="acosh(T)">${_library(T, "acosh", "acosh", ["x"])}</%def>
+<%def name="atanh(T)">${_library(T, "atanh", "atanh", ["x"])}</%def>
 <%def name="atan(T)">${_library(T, "atan", "atan", ["x"])}</%def>
 <%def name="atan2(T)">${_library(T, "atan2", "atan2", ["y", "x"])}</%def>
 <%def name="shift_left(T)">

@@ -343,9 +343,10 @@ for _name in ("expm1", "log2", "log10", "log1p", "sinh", "cosh", "tanh"):
     _library(_name, word=_name)
 for _name in ("sin", "cos", "tan"):
     _define(_name, 1, real_transcendental, f"cmr_{_name}_{{V}}({{0}})", getattr(np, _name))
-for _name in ("arcsin", "arccos", "arcsinh", "arccosh", "arctanh"):
+for _name in ("arcsin", "arccos"):
     _library(_name, c=_name.replace("arc", "a"))
-_library("arctan", word="atan")
+for _name in ("arctan", "arcsinh", "arccosh", "arctanh"):
+    _library(_name, word=_name.replace("arc", "a"))
 _library("arctan2", 2, word="atan2")
 _library("hypot", 2)
 _define("erf", 1, real_transcendental, "erf({0})", _erf)

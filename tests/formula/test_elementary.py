@@ -15,7 +15,7 @@ import clmapreduce as cm
 
 BOUNDS = {
     "power": 16, "log": 3, "log1p": 2, "log2": 3, "log10": 3, "exp": 3, "exp2": 3, "expm1": 3, "sinh": 4, "cosh": 4,
-    "tanh": 5, "arctan": 5, "arctan2": 6, "sin": 4, "cos": 4, "tan": 5,
+    "tanh": 5, "arctan": 5, "arctan2": 6, "arcsinh": 4, "arccosh": 4, "arctanh": 5, "sin": 4, "cos": 4, "tan": 5,
 }  # fmt: skip
 """Units of the last place of the exact result."""
 TIGHTER = {"power": 1.5}

@@ -232,6 +232,7 @@ def test_keywords_that_a_signature_lacks_are_python_s_errors(call: Call) -> None
         call(X, nonsense=1)  # type: ignore[call-arg]
     assert not isinstance(failure.value, cm.ClMapReduceError) and issubclass(cm.ArgumentError, TypeError)
     refusal(cm.FormulaError, lambda: cm.Map("a + b")(X, X, nonsense=1), "nonsense")
+    refusal(cm.FormulaError, lambda: cm.Map(lambda a: a)(X, nonsense=1), "by place", "nonsense")
 
 
 def test_progress_takes_two_numbers() -> None:

@@ -101,7 +101,7 @@ $(VENV)/.test: pyproject.toml $(VENV)/.made
 	@touch $@
 
 $(VENV)/.docs-$(DRIVER): pyproject.toml $(VENV)/.made
-	@echo "Installing into $(VENV) (about 250 MB to download, the first time) ..."
+	@echo "Installing into $(VENV) (about 350 MB to download, the first time) ..."
 	@$(INSTALL) '.[docs,$(DRIVER)]'
 	@touch $@
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import sys
 import urllib.request
 from concurrent.futures import ThreadPoolExecutor
@@ -17,6 +18,8 @@ from docstrings import write_as_rst  # noqa: E402  # in docs/sphinx
 from inline import inline_drawings  # noqa: E402
 
 from clmapreduce import __version__  # noqa: E402
+
+logging.basicConfig(level=logging.WARNING)  # before the theme's colours, whose package sets the root logger to INFO
 
 project = "clmapreduce"
 author = "clmapreduce contributors"

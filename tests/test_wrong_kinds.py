@@ -218,6 +218,23 @@ def test_unknown_keywords() -> None:
     refusal(cm.ArgumentError, lambda: cm.generic_sum("SqDist(x, y)", "a = Vi(1)", *ALIASES, axis=1), "axis", "dtype_acc")
 
 
+@pytest.mark.parametrize(
+    "call",
+    [
+        cm.Reduce("sum"), cm.Scan("sum"), cm.Partials("sum"), LINE, cm.fuse(lambda a: a + 1), cm.array, cm.sort,
+        cm.Unfold("product"), lambda x, **more: cm.segmented_reduce(x, OFFSETS, **more), lambda x, **more: cm.array(x).sum(**more),
+    ],
+    ids=lambda call: getattr(call, "__qualname__", type(call).__name__),
+)  # fmt: skip
+def test_keywords_that_a_signature_lacks_are_python_s_errors(call: Call) -> None:
+    """The page of errors says so, and that ArgumentError is one as well."""
+    with pytest.raises(TypeError, match="unexpected keyword argument 'nonsense'") as failure:
+        call(X, nonsense=1)  # type: ignore[call-arg]
+    assert not isinstance(failure.value, cm.ClMapReduceError) and issubclass(cm.ArgumentError, TypeError)
+    refusal(cm.FormulaError, lambda: cm.Map("a + b")(X, X, nonsense=1), "nonsense")
+    refusal(cm.FormulaError, lambda: cm.Map(lambda a: a)(X, nonsense=1), "by place", "nonsense")
+
+
 def test_progress_takes_two_numbers() -> None:
     refusal(cm.ModeError, lambda: cm.Reduce("sum")(X, progress=lambda: 0), "(done, total)")
 

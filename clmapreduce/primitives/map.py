@@ -90,14 +90,19 @@ class Map(Primitive):
         """A call's arguments in order. Raises FormulaError for names that are none, or that are missing."""
         if not named:
             return values
-        names = self.expression.names if self.expression is not None else ()
+        if self.expression is None:
+            raise FormulaError(
+                f"a map of a function takes its arguments by place, and no keyword {', '.join(named)}; "
+                "pass the values alone, or write the map as a text, whose names are keywords"
+            )
+        names = self.expression.names
         unknown = [n for n in named if n not in names]
         missing = [n for n in names[len(values) :] if n not in named]
         twice = [n for n in names[: len(values)] if n in named]
         if unknown or missing or twice:
             raise FormulaError(
                 f"the map's arguments are ({', '.join(names)}); "
-                f"unknown {unknown}, missing {missing}, given twice {twice}"
+                f"unknown {unknown}, missing {missing}, both by place and by name {twice}"
             )
         return [*values, *(named[n] for n in names[len(values) :])]
 

@@ -104,15 +104,14 @@ def carry_out() -> Canvas:
         c.text((left + 112, 96), f"chunk {chunk}: one group", "small", "middle")
     c.line((692, 46), (692, 100), dashed=True)
     texts = [
-        ["segment 0: done", "segment 1, first part: carry out"],
-        ["segment 1, last part", "segment 2: done", "segment 3, first part: carry out"],
-        ["segment 3, last part", "segment 4: done"],
+        ["segment 0: done", "segment 1, first part: carry"],
+        ["segment 1, last part: carry", "segment 2: done", "segment 3, first part: carry"],
+        ["segment 3, last part: carry", "segment 4: done"],
     ]
     for chunk, lines in enumerate(texts):
         for number, line in enumerate(lines):
             c.text((30 + 224 * chunk, 124 + 18 * number), line, "small")
-        if chunk < 2:
-            c.arrow((132 + 224 * chunk, 186), (250 + 224 * chunk, 222))
+        c.arrow((132 + 224 * chunk, 172), (250 + 110 * chunk, 222))
     c.box((180, 224), (360, 50), "grey", ["fix-up", "parts of a segment are merged in the order of chunks"])
     return c
 

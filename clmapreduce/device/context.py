@@ -175,6 +175,7 @@ class Context:
             if entry is None:
                 begin = time.perf_counter()
                 entry = Executable(request.plan(self.facts), self.queue, self._kernels, self._sent, request.work)
+                entry.key = key
                 self.plannings.append((begin, time.perf_counter() - begin))
                 LOG.debug("planned %s: %s, %s", type(request).__name__, entry.plan.scope.name, entry.plan.why)
                 plans.put(key, entry)

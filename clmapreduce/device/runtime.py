@@ -5,7 +5,7 @@ The scheduler's and the renderer's errors become ours here.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping, MutableMapping, Sequence
+from collections.abc import Callable, Collection, Hashable, Mapping, MutableMapping, Sequence
 from dataclasses import fields
 from types import TracebackType
 from typing import Any
@@ -215,8 +215,10 @@ class Executable:
     """A plan whose kernels are built on one queue; `submit` launches it. sent: gives a table's copy on the device.
     work: the plan's operations, roughly: each of its launches has so many at most.
 
-    tables: the copies of the plan's tables. launches: one for each stage.
+    tables: the copies of the plan's tables. launches: one for each stage. key: under which a context's cache holds it.
     """
+
+    key: Hashable = None
 
     def __init__(
         self, plan: Plan, queue: hostsched.Queue, kernels: MutableMapping[KernelSpec, Built],

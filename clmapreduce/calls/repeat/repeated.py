@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from clmapreduce.calls.arguments import Arguments
 from clmapreduce.calls.options import Options
 from clmapreduce.calls.prepared import Prepared, prepare
 from clmapreduce.calls.repeat.ready import ReadyCall, is_repeatable
@@ -18,6 +19,7 @@ from clmapreduce.device.array import DeviceArray, Part
 from clmapreduce.device.cache import Cache
 from clmapreduce.device.context import Context, context_of
 from clmapreduce.device.foreign import is_wrapped
+from clmapreduce.device.runtime import translated
 
 PLAIN = (type(None), str, bool, int)
 """Types of keywords that tell apart what is computed. A number such as `initial` is part of a formula: those calls are
@@ -31,17 +33,24 @@ Prepare = Callable[[], "Prepared | list[Any]"]
 
 
 class HostCall:
-    """A call with arrays of the host, as far as their shapes and dtypes settle it."""
+    """A call with arrays of the host, as far as their shapes and dtypes settle it. It holds neither its context nor its
+    plan, whose kernels go with those that were not used for longest.
+    """
 
     def __init__(self, prepared: Prepared) -> None:
-        self._arguments, self._executable = prepared.call.arguments, prepared.executable
-        self._outputs, self._in_step = tuple(prepared.outputs), prepared.call.in_step
+        arguments, self._in_step = prepared.call.arguments, prepared.call.in_step
+        self._inputs = tuple(replace(one, value=None) for one in arguments.inputs)
+        self._shapes = arguments.shape, arguments.on_device, arguments.batch, arguments.reach
+        self._plan, self._outputs = prepared.executable.key, tuple(prepared.outputs)
 
-    def __call__(self, values: Sequence[Any], options: Options) -> list[Any]:
-        """The results. values: arrays of the same shapes and dtypes, in their order."""
-        inputs = zip(self._arguments.inputs, values, strict=True)
-        arguments = replace(self._arguments, inputs=tuple(replace(one, value=value) for one, value in inputs))
-        return prepare(arguments, self._executable, self._outputs, options, self._in_step).run()
+    def __call__(self, context: Context, values: Sequence[Any], options: Options) -> list[Any] | None:
+        """The results; None where the plan is gone. values: arrays of the same shapes and dtypes, in their order."""
+        executable = context.caches().plans.get(self._plan)
+        if executable is None:
+            return None
+        inputs = tuple(replace(one, value=value) for one, value in zip(self._inputs, values, strict=True))
+        arguments = Arguments(context, inputs, *self._shapes)
+        return prepare(arguments, executable, self._outputs, options, self._in_step).run()
 
 
 def run(
@@ -57,8 +66,10 @@ def run(
     repeated: Cache[ReadyCall | HostCall | None] = context.caches().repeated
     known, ready = repeated.find(request)
     if type(ready) is HostCall:
-        return ready(values, options)
-    if type(ready) is ReadyCall and (options.out is None or ready.takes(options.out, values)):
+        again = ready(context, values, options)
+        if again is not None:
+            return again
+    elif type(ready) is ReadyCall and (options.out is None or ready.takes(options.out, values)):
         results: list[Any] = ready(context, values, options.wait_for, options.out)
         return results
     prepared = prepare()
@@ -100,7 +111,9 @@ def _request(
         words.append((name, type(word), word))
     if on_host:
         context = context_of(context)
-        if context.members or context.queue.arena.least_limit is not None:
+        with translated():
+            limited = context.queue.arena.least_limit is not None
+        if context.members or limited:
             return None, None
     return context, CallRequest(tuple(words), tuple(kinds[: len(values)]))
 

@@ -31,6 +31,7 @@ from clmapreduce.modes import ComputeMode, Scope
 from clmapreduce.plan import Facts, Stage
 from clmapreduce.reductions import NAMED
 from clmapreduce.reductions.text import OperatorText
+from clmapreduce.schemes.common.boxes import launch_box
 from clmapreduce.schemes.line.reduce import GROUP_TILES, box_name
 
 PLAIN, WIDE, BYTE = (formula_of(lambda x: x, code) for code in ("f4", "f8", "u1"))
@@ -69,7 +70,8 @@ def test_a_short_line_is_one_launch(facts: Facts, mode: ComputeMode) -> None:
     stage = reduce_plan("sum", PLAIN, 10**8, mode, facts).stages[0]
     n = numbers(stage)
     tile = n["block"] * n["lanes"] * n["unroll"] * n["streams"]
-    short, longer = (reduce_plan("sum", PLAIN, GROUP_TILES * tile + extra, mode, facts) for extra in (0, 1))
+    most = max(GROUP_TILES * tile, launch_box("reduce", mode, facts).alone)
+    short, longer = (reduce_plan("sum", PLAIN, most + extra, mode, facts) for extra in (0, 1))
     assert len(short.stages) == 1 and short.scope is (Scope.ITEM if mode is SEQUENTIAL else Scope.GROUP)
     assert len(longer.stages) == 2 and longer.scope is Scope.DEVICE
 

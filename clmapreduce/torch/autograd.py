@@ -34,9 +34,10 @@ class _Reduce(torch.autograd.Function):
     @staticmethod
     def backward(ctx: Any, *cotangents: Any) -> Any:
         *tensors, result = ctx.saved_tensors
+        needed = ctx.needs_input_grad[1:]
         if cotangents[0] is None:
             return (None, *(None for _ in tensors))
-        return (None, *gradients(TORCH, ctx.job, (tensors, ctx.needs_input_grad[1:]), result, cotangents[0]))
+        return (None, *with_zeros(gradients(TORCH, ctx.job, (tensors, needed), result, cotangents[0]), tensors, needed))
 
     @staticmethod
     def jvp(ctx: Any, _: None, *directions: Any) -> Any:
@@ -48,6 +49,14 @@ class _Reduce(torch.autograd.Function):
     def vmap(info: Any, in_dims: Any, job: Job, *tensors: Any) -> Any:
         results = _Reduce.apply(job, *batched(job, tensors, in_dims[1:]))
         return results, tuple(0 for _ in results)
+
+
+def with_zeros(gradients: Sequence[Any], tensors: Sequence[Any], needed: Sequence[bool]) -> list[Any]:
+    """Gradients with zeros for those that are None and needed: of floor(x), say, as PyTorch's own functions give."""
+    return [
+        torch.zeros_like(tensor) if gradient is None and is_needed else gradient
+        for gradient, tensor, is_needed in zip(gradients, tensors, needed, strict=True)
+    ]
 
 
 class Torch(Framework):

@@ -11,6 +11,7 @@ from clmapreduce.pairwise.call import PairCall
 from clmapreduce.pairwise.inputs import Inputs
 from clmapreduce.pairwise.reduction import Reduced
 from clmapreduce.torch.autograd import TORCH
+from clmapreduce.torch.compiling import as_it_is
 from clmapreduce.torch.target import written
 from clmapreduce.torch.tensors import TensorArray, array_of, is_followed, tensors_of
 
@@ -18,6 +19,7 @@ from clmapreduce.torch.tensors import TensorArray, array_of, is_followed, tensor
 class TensorReduced(Reduced):
     """As `Reduced`, for tensors: the result is a tensor of their dtype and device, with gradients by each of them."""
 
+    @as_it_is
     def __call__(self, *arrays: Any, **options: Any) -> Any:
         """The result for these tensors; numbers may stand for parameters. out: a tensor, or a
         tuple of them, on the CPU, without gradients. Raises as `Reduced`.

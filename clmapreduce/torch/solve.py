@@ -8,7 +8,8 @@ import torch
 
 from clmapreduce.gradients.system import System, system_call
 from clmapreduce.pairwise.kernelsolve import Solver
-from clmapreduce.torch.autograd import TORCH
+from clmapreduce.torch.autograd import TORCH, with_zeros
+from clmapreduce.torch.compiling import as_it_is
 from clmapreduce.torch.mapped import batched
 from clmapreduce.torch.tensors import array_of, host_view, tensor_from, tensors_of
 
@@ -35,7 +36,7 @@ class _Solve(torch.autograd.Function):
         if cotangent is None:
             return (None, *(None for _ in tensors))
         adjoint = _Solve.apply(system, *tensors[: system.place], cotangent, *tensors[system.place + 1 :])
-        return (None, *system.gradients(TORCH, (tensors, needed), solution, adjoint))
+        return (None, *with_zeros(system.gradients(TORCH, (tensors, needed), solution, adjoint), tensors, needed))
 
     @staticmethod
     def jvp(ctx: Any, _: None, *directions: Any) -> Any:
@@ -54,6 +55,7 @@ class _Solve(torch.autograd.Function):
 class TensorSolver(Solver):
     """As `Solver`, for tensors: the solution is a tensor, with gradients by all of them."""
 
+    @as_it_is
     def __call__(self, *arrays: Any, **options: Any) -> Any:
         """The solution for these tensors. x0 may be a tensor; a preconditioner is called as of a `Solver`."""
         call = system_call(self, tuple(map(array_of, arrays)), options, _first_guess)

@@ -218,13 +218,13 @@ class _Reader:
         return vector
 
     def _listed(self, end: str) -> list[Any]:
-        """What follows up to `end`, with commas between."""
+        """What follows up to `end`, with commas between; one more may stand behind the last, as in Python."""
         values: list[Any] = []
-        if not self._accepts(end):
+        while not self._accepts(end):
             values.append(self._expression(1))
-            while self._accepts(","):
-                values.append(self._expression(1))
-            self._expected(end)
+            if not self._accepts(","):
+                self._expected(end)
+                break
         return values
 
     def _hint(self, name: str) -> str:

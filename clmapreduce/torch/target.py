@@ -23,9 +23,20 @@ def written(job: Job, tensors: Sequence[Any], out: Any) -> Any:
             raise ModeError(f"out= is {quoted(target)}; give a tensor, or a tuple of one per result")
         if target.device.type != "cpu" or target.is_neg():
             raise DeviceError(f"out= is a tensor on {target.device}; give a plain tensor on the CPU, or leave it out")
+    if not all(map(_has_memory, (*tensors, *targets))):
+        raise ModeError("out= is not offered under torch.vmap and torch.func; take the tensor that the reduction gives")
     if any(map(is_followed, (*tensors, *targets))):
         raise ModeError("out= has no gradient; call under torch.no_grad(), or leave out= away")
     views = tuple(map(host_view, targets))
     job.results(list(map(host_view, tensors)), views if isinstance(out, tuple) else views[0])
     torch.autograd.graph.increment_version(targets)
     return out
+
+
+def _has_memory(tensor: Any) -> bool:
+    """Whether a tensor is numbers in memory; those inside of vmap and torch.func are not."""
+    try:
+        tensor.data_ptr()
+    except RuntimeError:
+        return False
+    return True

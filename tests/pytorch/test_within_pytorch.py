@@ -147,6 +147,8 @@ def test_out_takes_the_result(how: Any, dtype: Any, rng: np.random.Generator) ->
     operands[2].requires_grad_()
     with pytest.raises(cm.ModeError, match="no_grad"):
         REDUCTION(*operands, out=out, **how)
+    with pytest.raises(cm.ModeError, match=r"under torch\.vmap"):
+        torch.vmap(lambda g: REDUCTION(*(t.detach() for t in operands[:3]), g, out=out, **how))(torch.ones(2, 1, dtype=dtype))
     with torch.no_grad():
         REDUCTION(operands[0], operands[1], 2 * operands[2], operands[3], out=out, **how)
     torch.testing.assert_close(out, 2 * kept, rtol=0, atol=0)

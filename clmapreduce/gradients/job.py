@@ -45,10 +45,10 @@ class Job:
         """The category of what is reduced."""
         return Category.J if self.call.axis == 1 else Category.I
 
-    def results(self, arrays: Sequence[NumpyArray]) -> tuple[NumpyArray, ...]:
-        """The results for arrays, one per variable. Raises what `reduce_pairs` raises."""
+    def results(self, arrays: Sequence[NumpyArray], out: Any = None) -> tuple[NumpyArray, ...]:
+        """The results for arrays, one per variable. out: as of every call. Raises what `reduce_pairs` raises."""
         by_variable = dict(zip(self.variables, arrays, strict=True))
-        results = reduced(self.call, by_variable, self.options, self.ranges, progress=self.progress)
+        results = reduced(self.call, by_variable, replace(self.options, out=out), self.ranges, progress=self.progress)
         return results if isinstance(results, tuple) else (results,)
 
     def outputs(self, shapes: Sequence[tuple[int, ...]], dtype: DType) -> list[Output]:

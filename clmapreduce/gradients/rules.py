@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any, TypeAlias
 
+from clmapreduce.errors import FormulaError
 from clmapreduce.gradients.job import Job
 from clmapreduce.vector import OPERATIONS
 from clmapreduce.vector.node import Variable, Vector
@@ -56,3 +57,11 @@ RULES: dict[str, Rule] = {
     "SumSoftMaxWeight": _softmax,
 }
 """By the reduction's name."""
+
+
+def rule_of(job: Job) -> Rule:
+    """The rule of a job's reduction. Raises FormulaError for one that has none."""
+    rule = RULES.get(job.call.reduction.name)
+    if rule is None:
+        raise FormulaError(f"{job.call.reduction.name} has no gradient; those of {', '.join(RULES)} are known")
+    return rule

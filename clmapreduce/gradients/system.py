@@ -10,6 +10,7 @@ from clmapreduce.device.array import NumpyArray
 from clmapreduce.errors import ModeError
 from clmapreduce.gradients.framework import Framework
 from clmapreduce.gradients.job import Job, job_of
+from clmapreduce.gradients.tangents import summed_tangents
 from clmapreduce.gradients.terms import summed_gradients
 from clmapreduce.pairwise.inputs import Inputs, data_slot
 from clmapreduce.pairwise.kernelsolve import SOLVING, Solver
@@ -54,6 +55,22 @@ class System:
         gradients = summed_gradients(framework, self.job, terms, (tensors, needed), ([factor], [-adjoint]))
         gradients[self.place] = framework.fitted(adjoint, tuple(right.shape))
         return gradients
+
+    def change(
+        self, framework: Framework, inputs: tuple[Sequence[Any], Sequence[Any]], solution: Any
+    ) -> Any:
+        """The right-hand side of the system that the solution's derivative along directions of the tensors solves: that
+        of b, less the change of Σ F(a); None where it is 0. inputs: as of `tangent`.
+        """
+        tensors, directions = list(inputs[0]), list(inputs[1])
+        right = directions[self.place]
+        tensors[self.place], directions[self.place] = solution, None
+        (factor,) = self.job.fresh(solution.shape[-1])
+        terms = [(self.job.call.formula, factor)]
+        moved = summed_tangents(framework, self.job, terms, (tensors, directions), ([factor], []))
+        if moved is None:
+            return right
+        return -moved if right is None else right - moved
 
 
 @dataclass(frozen=True, eq=False)

@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from clmapreduce.errors import FormulaError
 from clmapreduce.gradients.framework import Framework
 from clmapreduce.gradients.job import Job
-from clmapreduce.gradients.rules import RULES
+from clmapreduce.gradients.rules import rule_of
 from clmapreduce.vector import OPERATIONS, ZERO
 from clmapreduce.vector.derivative import gradient
 from clmapreduce.vector.node import Category, Variable, Vector
@@ -23,10 +22,7 @@ def gradients(
 
     inputs: tensors, and which of them need one. Raises FormulaError for a reduction that has none.
     """
-    rule = RULES.get(job.call.reduction.name)
-    if rule is None:
-        raise FormulaError(f"{job.call.reduction.name} has no gradient; those of {', '.join(RULES)} are known")
-    terms, more, beside = rule(job, inputs[0], result, cotangent, framework.run)
+    terms, more, beside = rule_of(job)(job, inputs[0], result, cotangent, framework.run)
     return summed_gradients(framework, job, terms, inputs, (more, beside))
 
 

@@ -1,4 +1,4 @@
-"""The autograd function of reductions: its backward pass is a reduction again, so it can be differentiated as well."""
+"""The autograd function of reductions. Its derivatives are reductions again, so they can be differentiated as well."""
 
 from __future__ import annotations
 
@@ -9,7 +9,9 @@ import torch
 
 from clmapreduce.gradients.framework import Framework, Results, Tensors
 from clmapreduce.gradients.job import Job
+from clmapreduce.gradients.tangents import tangent
 from clmapreduce.gradients.terms import gradients
+from clmapreduce.torch.mapped import batched
 from clmapreduce.torch.tensors import host_view, tensor_from
 
 
@@ -17,22 +19,44 @@ class _Reduce(torch.autograd.Function):
     """The results of a job, for its tensors."""
 
     @staticmethod
-    def forward(ctx: Any, job: Job, *tensors: Any) -> Any:
+    def forward(job: Job, *tensors: Any) -> Any:
         device = tensors[0].device
-        results = tuple(tensor_from(result, device) for result in job.results(list(map(host_view, tensors))))
-        ctx.job = job
-        ctx.save_for_backward(*tensors, *results)
-        ctx.mark_non_differentiable(*(result for result in results if not result.is_floating_point()))
+        return tuple(tensor_from(result, device) for result in job.results(list(map(host_view, tensors))))
+
+    @staticmethod
+    def setup_context(ctx: Any, inputs: Any, output: Any) -> None:
+        ctx.job, *tensors = inputs
+        ctx.save_for_backward(*tensors, output[0])
+        ctx.save_for_forward(*tensors, output[0])
+        ctx.mark_non_differentiable(*(result for result in output if not result.is_floating_point()))
         ctx.set_materialize_grads(False)
-        return results
 
     @staticmethod
     def backward(ctx: Any, *cotangents: Any) -> Any:
-        job, count, saved = ctx.job, len(ctx.job.variables), ctx.saved_tensors
-        tensors, needed = saved[:count], ctx.needs_input_grad[1:]
+        *tensors, result = ctx.saved_tensors
+        needed = ctx.needs_input_grad[1:]
         if cotangents[0] is None:
             return (None, *(None for _ in tensors))
-        return (None, *gradients(TORCH, job, (tensors, needed), saved[count], cotangents[0]))
+        return (None, *with_zeros(gradients(TORCH, ctx.job, (tensors, needed), result, cotangents[0]), tensors, needed))
+
+    @staticmethod
+    def jvp(ctx: Any, _: None, *directions: Any) -> Any:
+        *tensors, result = ctx.saved_tensors
+        change = tangent(TORCH, ctx.job, (tensors, directions), result)
+        return (torch.zeros_like(result) if change is None else change,)
+
+    @staticmethod
+    def vmap(info: Any, in_dims: Any, job: Job, *tensors: Any) -> Any:
+        results = _Reduce.apply(job, *batched(job, tensors, in_dims[1:]))
+        return results, tuple(0 for _ in results)
+
+
+def with_zeros(gradients: Sequence[Any], tensors: Sequence[Any], needed: Sequence[bool]) -> list[Any]:
+    """Gradients with zeros for those that are None and needed: of floor(x), say, as PyTorch's own functions give."""
+    return [
+        torch.zeros_like(tensor) if gradient is None and is_needed else gradient
+        for gradient, tensor, is_needed in zip(gradients, tensors, needed, strict=True)
+    ]
 
 
 class Torch(Framework):
@@ -44,7 +68,7 @@ class Torch(Framework):
 
     def constants(self, job: Job, tensors: Tensors) -> Results:
         with torch.no_grad():
-            return self.run(job, tensors)
+            return self.run(job, [tensor.detach() for tensor in tensors])  # no_grad leaves forward mode on
 
     def where(self, mask: Any, chosen: Any, other: Any) -> Any:
         return torch.where(mask, chosen, other)

@@ -28,7 +28,7 @@ class TensorArray(GuestArray):
         self.source = tensor if source is None else source
         self.shape = tuple(tensor.shape)
         self.dtype = numpy_dtype(tensor.dtype)
-        self.key = (id(self.source), tensor.data_ptr(), self.shape, tensor.stride(), self.dtype)
+        self.key = (id(self.source), tensor.storage_offset(), self.shape, tensor.stride(), self.dtype)
 
     def reshape(self, shape: tuple[int, ...]) -> TensorArray:
         """The same numbers in another shape."""
@@ -77,6 +77,12 @@ def numpy_dtype(dtype: Any) -> DType:
         return np.dtype(str(dtype).removeprefix("torch."))
     except TypeError:
         raise DTypeError(f"{dtype} is none of NumPy's dtypes; pass x.float()") from None
+
+
+def is_followed(tensor: Any) -> bool:
+    """Whether PyTorch differentiates by a tensor now, backward or forward."""
+    backward = torch.is_grad_enabled() and tensor.requires_grad
+    return backward or torch.autograd.forward_ad.unpack_dual(tensor).tangent is not None
 
 
 def host_view(tensor: Any) -> np.ndarray[Any, Any]:

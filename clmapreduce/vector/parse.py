@@ -1,7 +1,7 @@
 """Formula strings, KeOps' language, read without eval.
 
 Operators bind as in Python: comparisons, then `|` (scalar product), `+ -`, `* /`, unary `-`, `**` (also written `^`).
-Names are the aliases given and those of OPERATIONS; nothing else is called or looked up.
+Names are the aliases given and those of OPERATIONS; nothing else is called or looked up. `[2, 3]` is `Ind(2, 3)`.
 """
 
 from __future__ import annotations
@@ -188,6 +188,8 @@ class _Reader:
             value = self._expression(1)
             self._expected(")")
             return value
+        if token.text == "[" and token.kind == "sign":
+            return self._build(token, ind, *self._listed("]"))
         raise self._refused(f"{token.text!r} cannot stand here; a formula, a name or a number is expected", token)
 
     def _number(self, token: _Token) -> int | float:
@@ -204,12 +206,7 @@ class _Reader:
             raise self._refused(f"{token.text!r} is no variable; {hint}", token)
         if token.text not in OPERATIONS:
             raise self._refused(f"unknown operation {token.text!r}; {self._hint(token.text)}", token)
-        args: list[Any] = []
-        if not self._accepts(")"):
-            args.append(self._expression(1))
-            while self._accepts(","):
-                args.append(self._expression(1))
-            self._expected(")")
+        args = self._listed(")")
         builder = OPERATIONS[token.text]
         try:
             inspect.signature(builder).bind(*args)
@@ -219,6 +216,16 @@ class _Reader:
         if isinstance(vector, Variable):
             self.declared.append(vector)
         return vector
+
+    def _listed(self, end: str) -> list[Any]:
+        """What follows up to `end`, with commas between; one more may stand behind the last, as in Python."""
+        values: list[Any] = []
+        while not self._accepts(end):
+            values.append(self._expression(1))
+            if not self._accepts(","):
+                self._expected(end)
+                break
+        return values
 
     def _hint(self, name: str) -> str:
         offered = sorted(names for names in OPERATIONS if names.isidentifier())

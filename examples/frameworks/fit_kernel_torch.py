@@ -28,7 +28,7 @@ def main(device: str | cm.Device | None = None, picture: str | None = None) -> N
     predict = ct.Genred(FORMULA, ALIASES, "Sum", axis=1)
     solve = ct.KernelSolve(FORMULA, ALIASES, "b", axis=1)
     log_p = torch.zeros(1, requires_grad=True)
-    optimizer = torch.optim.Adam([log_p], lr=0.3)
+    optimizer = torch.optim.Adam([log_p], lr=0.2)
     losses, predictions = [], []
     with cm.Context(device) as context:
         for _ in range(STEPS):

@@ -65,6 +65,7 @@ WITH_WEIGHTS: dict[str, tuple[Callable[..., Any], Dense]] = {
     "logsumexp": (lambda f, g, **k: f.logsumexp(**k), lambda x, g, a: lse(x, a)),
     "logsumexp_reduction": (lambda f, g, **k: f.logsumexp_reduction(**k), lambda x, g, a: lse(x, a)),
     "logsumexp weighted": (lambda f, g, **k: f.logsumexp(weight=g, **k), lambda x, g, a: np.log((np.exp(x) * g).sum(a))),
+    "logsumexp other": (lambda f, g, **k: f.logsumexp(other=g, **k), lambda x, g, a: np.log((np.exp(x) * g).sum(a))),
     "sumsoftmaxweight": (lambda f, g, **k: f.sumsoftmaxweight(g, **k), softmax),
     "sumsoftmaxweight one": (lambda f, g, **k: f.sumsoftmaxweight(weight=g[0], **k), lambda x, g, a: softmax(x, g[..., :1], a)),
 }  # fmt: skip

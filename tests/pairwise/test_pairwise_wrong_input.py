@@ -240,6 +240,11 @@ def test_reductions_that_have_no_inner_axis() -> None:
             call(axis=2)
     with pytest.raises(cm.ShapeError, match="sum_scheme"):
         lazy.sum(-1, sum_scheme="kahan_scheme")
+    assert lazy.sum(-1, keepdim=True).formula is lazy.sum(-1, keepdim=False).formula is lazy.sum(-1).formula
+    with pytest.raises(cm.ArgumentError, match="keepdim is 1"):
+        lazy.sum(-1, keepdim=1)
+    with pytest.raises(cm.ArgumentError, match="keepdim"):
+        lazy.sum(1, keepdim=True)
     with pytest.raises(cm.FormulaError, match="identity"):
         lazy.reduce(lambda a, b: a + b, axis=1)
 
@@ -250,6 +255,8 @@ def test_weights_that_do_not_fit() -> None:
         lazy.logsumexp(axis=1, weight=Vj(zeros(4, 1)))
     with pytest.raises(cm.DTypeError, match="float64"):
         lazy.sumsoftmaxweight(Vj(zeros(5, 1, dtype="f8")), axis=1)
+    with pytest.raises(cm.ArgumentError, match="two words for the weight"):
+        lazy.logsumexp(axis=1, weight=Vj(zeros(5, 1)), other=Vj(zeros(5, 1)))
     with pytest.raises(cm.FormulaError, match="dimension 1, not 3"):
         (Vi(zeros(7, 3)) * Vj(zeros(5, 3))).logsumexp(axis=1, weight=Vj(zeros(5, 1)))
 

@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 import numpy as np
 
 from clmapreduce.checks import switch
-from clmapreduce.errors import FormulaError, ShapeError
+from clmapreduce.errors import ArgumentError, FormulaError, ShapeError
 from clmapreduce.pairwise.lazy.base import joined
 from clmapreduce.pairwise.lazy.calculus import Calculus
 from clmapreduce.pairwise.user_arrays import check_complex
@@ -81,9 +81,13 @@ class Reductions(Calculus[R]):
         """The product: (.., M, D)."""
         return self._either("Product", axis, dim, kwargs, self._inner_product)
 
-    def logsumexp(self, axis: int | None = None, dim: int | None = None, weight: Any = None, **kwargs: Any) -> Any:
-        """log Σ exp(x) weight, self a scalar: (.., M, 1), or (.., M, D) for weights of dimension D."""
-        return self.reduction("LogSumExp", weight, axis=axis, dim=dim, **kwargs)
+    def logsumexp(
+        self, axis: int | None = None, dim: int | None = None, weight: Any = None, other: Any = None, **kwargs: Any
+    ) -> Any:
+        """log Σ exp(x) weight, self a scalar: (.., M, 1), or (.., M, D) for weights of dimension D. other: weight."""
+        if weight is not None and other is not None:
+            raise ArgumentError("logsumexp has weight= and other=, two words for the weight; give one of them")
+        return self.reduction("LogSumExp", other if weight is None else weight, axis=axis, dim=dim, **kwargs)
 
     def sumsoftmaxweight(self, weight: Any, axis: int | None = None, dim: int | None = None, **kwargs: Any) -> Any:
         """Σ exp(x) weight / Σ exp(x), self a scalar: (.., M, D) for weights of dimension D."""
@@ -179,6 +183,7 @@ class Reductions(Calculus[R]):
         place = self._axis(axis, dim)
         if place != INNER:
             return self._reduce(reduction, place, kwargs.pop("call", True), None, None, kwargs)
+        switch(kwargs.pop("keepdim", True), "keepdim")  # as in KeOps: the axis of coordinates stays in any case
         if kwargs:
             raise ShapeError(
                 f"{', '.join(kwargs)} is for a reduction over i or j; over the coordinates none is computed"

@@ -1,0 +1,42 @@
+"""Reductions that write into tensors of the caller's: out=."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import torch
+
+from clmapreduce.checks import quoted
+from clmapreduce.errors import DeviceError, ModeError
+from clmapreduce.gradients.job import Job
+from clmapreduce.torch.tensors import host_view, is_followed
+
+
+def written(job: Job, tensors: Sequence[Any], out: Any) -> Any:
+    """`out` with the results of a job in it. Raises ModeError for what is no tensor or would need a gradient,
+    DeviceError for a tensor that is not on the CPU, ShapeError and DTypeError for one that does not fit.
+    """
+    targets = out if isinstance(out, tuple) else (out,)
+    for target in targets:
+        if not isinstance(target, torch.Tensor):
+            raise ModeError(f"out= is {quoted(target)}; give a tensor, or a tuple of one per result")
+        if target.device.type != "cpu" or target.is_neg():
+            raise DeviceError(f"out= is a tensor on {target.device}; give a plain tensor on the CPU, or leave it out")
+    if not all(map(_has_memory, (*tensors, *targets))):
+        raise ModeError("out= is not offered under torch.vmap and torch.func; take the tensor that the reduction gives")
+    if any(map(is_followed, (*tensors, *targets))):
+        raise ModeError("out= has no gradient; call under torch.no_grad(), or leave out= away")
+    views = tuple(map(host_view, targets))
+    job.results(list(map(host_view, tensors)), views if isinstance(out, tuple) else views[0])
+    torch.autograd.graph.increment_version(targets)
+    return out
+
+
+def _has_memory(tensor: Any) -> bool:
+    """Whether a tensor is numbers in memory; those inside of vmap and torch.func are not."""
+    try:
+        tensor.data_ptr()
+    except RuntimeError:
+        return False
+    return True

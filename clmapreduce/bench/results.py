@@ -79,11 +79,11 @@ class Run:
 def load(path: Path) -> Run:
     """A run from its JSON. Raises OSError, and ArgumentError for a file that is none."""
     try:
-        told = json.loads(path.read_text(encoding="utf-8"))
-        if told["format"] != FORMAT:
-            raise cm.ArgumentError(f"{str(path)!r} has format {told['format']}; this version reads {FORMAT}")
-        rows = [Row(**{**row, "peers": [Peer(**peer) for peer in row["peers"]]}) for row in told["rows"]]
-        return Run(**{**told, "rows": rows})
+        stored = json.loads(path.read_text(encoding="utf-8"))
+        if stored["format"] != FORMAT:
+            raise cm.ArgumentError(f"{str(path)!r} has format {stored['format']}; this version reads {FORMAT}")
+        rows = [Row(**{**row, "peers": [Peer(**peer) for peer in row["peers"]]}) for row in stored["rows"]]
+        return Run(**{**stored, "rows": rows})
     except (ValueError, KeyError, TypeError) as error:
         raise cm.ArgumentError(f"{str(path)!r} holds no run of `clmapreduce bench`: {error!r}") from error
 

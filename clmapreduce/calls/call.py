@@ -140,7 +140,7 @@ class Call:
 
     @property
     def in_step(self) -> bool:
-        """As it was told."""
+        """Whether nothing of an input is read after the output at its place was written."""
         return self._in_step
 
     @property

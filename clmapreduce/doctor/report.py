@@ -17,8 +17,8 @@ NONE_WORKS = 'For another device, on the CPU: pip install "clmapreduce[cpu]"'
 def show(diagnosis: Diagnosis, as_json: bool) -> int:
     """Prints the diagnosis as text or JSON; 0 where all is well, else 1."""
     if as_json:
-        told = {"works": diagnosis.works, "verdict": verdict(diagnosis), "problems": diagnosis.problems}
-        print(json.dumps(asdict(diagnosis) | told, indent=2))
+        summary = {"works": diagnosis.works, "verdict": verdict(diagnosis), "problems": diagnosis.problems}
+        print(json.dumps(asdict(diagnosis) | summary, indent=2))
     else:
         print(as_text(diagnosis))
     return 1 if diagnosis.problems else 0

@@ -61,6 +61,11 @@ class LineByLine(Prepared):
     whole: Any = None
     calls: Sequence[Prepared] = ()
 
+    @property
+    def is_plain(self) -> bool:
+        """No: its plan is that of one line."""
+        return False
+
     def run(self) -> list[Any]:
         for call in self.calls:
             call.run()

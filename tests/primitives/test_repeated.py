@@ -145,6 +145,16 @@ def test_keywords_and_arrays_tell_calls_apart(context: cm.Context, rng: np.rando
     np.testing.assert_array_equal(cm.Scan("sum", exclusive=True)(whole.reshape(-1)).to_numpy()[1:], cm.Scan("sum")(whole.reshape(-1)).to_numpy()[:-1])
 
 
+@pytest.mark.parametrize(("shape", "axis"), [((2, 70_000), 1), ((3, 70_000), 1), ((70_000, 2), 0), ((9, 500), 0)], ids=str)
+def test_lines_along_axes_each_time(shape: tuple[int, int], axis: int, context: cm.Context, rng: np.random.Generator) -> None:
+    """Also few long ones, which are calls of their own."""
+    for _ in range(4):
+        host = rng.integers(-99, 99, shape).astype(np.int32)
+        x = cm.array(host, context)
+        np.testing.assert_array_equal(cm.Reduce("sum")(x, axis=axis).to_numpy(), host.sum(axis=axis))
+        np.testing.assert_array_equal(cm.Scan("sum")(x, axis=axis).to_numpy(), host.cumsum(axis=axis))
+
+
 def test_equal_reductions_share_a_ready_call(context: cm.Context, counted: list[Any]) -> None:
     x = cm.array(np.arange(777, dtype=np.int32), context)
     assert [int(cm.Reduce("sum")(x)) for _ in range(4)] == [777 * 388] * 4

@@ -113,7 +113,7 @@ def drawn_formula(rng: np.random.Generator, kind: str, dim: int, width: int) -> 
     slope = f"Grad({function}*b,x,e)"
     first = f"Concat({function}*Elem(b,0),Grad({function}*Elem(b,0),x,Elem(e,0)))"
     text = {"sums": f"{function}*b", "gradients": slope, "both": first}[kind]
-    if kind == "sums" or own != "Normalize(x)":
+    if kind == "sums" or "Normalize" not in function:
         return formula_of(text, "Sum", names)
     return formula_of(text, "Sum", names, loss=f"{function}*(b|e)/Norm2(x)")  # the part along x, all of it for one number
 

@@ -4,11 +4,11 @@
     python benchmarks/data.py --device nvidia --only "Gaussian D="
     python benchmarks/data.py --device pocl --alone
 
-Data sets: `cube`, of unit diagonal; `normal`, standard normal; `wide`, standard normal with bandwidth √D; `clusters`, 20
-of standard deviation D^-1/2 at distance 1,000 from the origin; `pixels`, sparse images of whole numbers from 0 to 255
-(D = 784 alone). Times, turns and errors are those of pairwise.py; sums of terms below 1e-30 count as 1e-30, since float32
-ends there. × is KeOps' time / ours; "of cube" is × of the row divided by × of the cube, or, alone, the cube's time / the
-row's. The last lines name dimensions that are slower than a larger one.
+Data sets: `cube`, of unit diagonal; `normal`, standard normal; `wide`, standard normal with bandwidth √D; `clusters`,
+20 of standard deviation D^-1/2 at distance 1,000 from the origin; `pixels`, sparse images of whole numbers from 0 to
+255 (D = 784 alone). Times, turns and errors are those of pairwise.py; sums of terms below 1e-30 count as 1e-30, since
+float32 ends there. × is KeOps' time / ours; "of cube" is × of the row divided by × of the cube, or, alone, the cube's
+time / the row's. The last lines name dimensions that are slower than a larger one.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ SMALLEST = 1e-30
 
 @dataclass(frozen=True)
 class Data:
-    """A data set. points: (rng, how many, D) -> (.., D). bandwidth: by D; a squared distance is divided by its square."""
+    """A data set. points: (rng, how many, D) -> (.., D). bandwidth: by D; squared distances are divided by its square."""
 
     points: Callable[[np.random.Generator, int, int], Any]
     bandwidth: Callable[[int], float] = lambda dim: 1.0

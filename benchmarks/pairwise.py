@@ -229,7 +229,7 @@ class Ours:
 
 # ------------------------------------------------------------------------------------------------------------- errors
 def worst_errors(row: Row, arrays: tuple[Any, Any, Any], results: list[Any], least: float = 0.0) -> list[str]:
-    """The largest error of each result among ROWS_CHECKED rows, as the table shows it. least: what sums of sizes of terms
+    """The largest error of each result among ROWS_CHECKED rows, as the table shows it. least: what sums of terms' sizes
     are at least.
     """
     x, y, b = (array.astype(np.float64) for array in arrays)

@@ -56,7 +56,7 @@ SMALLEST = 1e-30
 
 @dataclass(frozen=True)
 class Data:
-    """A data set. points: (rng, how many, D) -> (.., D). bandwidth: by D; squared distances are divided by its square."""
+    """A data set. points: (rng, count, D) -> (.., D). bandwidth: by D; squared distances are divided by its square."""
 
     points: Callable[[np.random.Generator, int, int], Any]
     bandwidth: Callable[[int], float] = lambda dim: 1.0

@@ -15,7 +15,7 @@ from clmapreduce.calls.options import Options
 from clmapreduce.calls.prepared import Prepared, prepare
 from clmapreduce.calls.repeat.ready import ReadyCall, is_repeatable
 from clmapreduce.calls.repeat.request import CallRequest
-from clmapreduce.calls.repeat.staged import StagedCall, is_staged
+from clmapreduce.calls.repeat.staged import SHORT, StagedCall, is_staged
 from clmapreduce.device.array import DeviceArray, Part
 from clmapreduce.device.cache import Cache
 from clmapreduce.device.context import Context, context_of
@@ -28,8 +28,6 @@ prepared each time.
 """
 KINDS = (DeviceArray, Part)
 """Types of arrays that lie on one device."""
-SHORT = 1 << 16
-"""Bytes of a short array of the host. Longer ones may be streamed, which depends on the room that is left."""
 Prepare = Callable[[], "Prepared | list[Any]"]
 
 

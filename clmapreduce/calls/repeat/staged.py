@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -12,6 +13,10 @@ from clmapreduce.device.array import aligned_empty
 from clmapreduce.device.context import Context
 from clmapreduce.device.runtime import Executable, take, translated
 from clmapreduce.formula.formula import Access
+
+
+SHORT = 1 << 16
+"""Bytes of a short array. Longer ones are copied for more than it costs to lend them, and may be streamed."""
 
 
 class StagedCall:
@@ -39,8 +44,8 @@ class StagedCall:
         self.is_over = False
 
     def __call__(self, context: Context, values: Sequence[Any], wait_for: Sequence[Any]) -> list[Any] | None:
-        """The results; None where the plan is gone, or another thread is at work on the arrays. values: of the same shapes
-        and dtypes, in their order.
+        """The results; None where the plan is gone, or another thread is at work on the arrays. values: of the same
+        shapes and dtypes, in their order.
         """
         executable = context.caches().plans.get(self._plan)
         if executable is None:
@@ -75,8 +80,10 @@ class StagedCall:
 
 
 def is_staged(prepared: Prepared) -> bool:
-    """Whether a call on arrays of the host alone gains by it."""
-    return prepared.call.context.queue.facts.host_pointers and all(
+    """Whether a call on arrays of the host alone gains by it: its results are short too."""
+    of_arrays = all(
         argument.signature.access is not Access.ARGUMENT and type(argument.value) is np.ndarray and argument.value.size
         for argument in prepared.call.inputs
     )
+    nbytes = [math.prod(shape) * dtype.itemsize for shape, dtype in prepared.outputs]
+    return of_arrays and prepared.call.context.queue.facts.host_pointers and 0 < min(nbytes) <= max(nbytes) <= SHORT

@@ -14,7 +14,6 @@ from clmapreduce.device.context import Context
 from clmapreduce.device.runtime import Executable, take, translated
 from clmapreduce.formula.formula import Access
 
-
 SHORT = 1 << 16
 """Bytes of a short array. Longer ones are copied for more than it costs to lend them, and may be streamed."""
 

@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING
 from clmapreduce.domain.line import Line
 from clmapreduce.dtypes import DType
 from clmapreduce.formula.formula import Formula, value_dtype
-from clmapreduce.formula.halves import in_float32, stored
+from clmapreduce.halves.formulas import in_float32, stored
+from clmapreduce.halves.operators import in_float32 as around_halves
 from clmapreduce.modes import ComputeMode
 from clmapreduce.plan import Facts, Layout, Plan
 from clmapreduce.planning.request import PlanRequest
-from clmapreduce.reductions.around.halves import in_float32 as around_halves
 from clmapreduce.reductions.base import Bound
 from clmapreduce.reductions.recurrences.base import Recurrent
 from clmapreduce.reductions.recurrences.iteration import Iteration

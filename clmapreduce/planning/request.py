@@ -7,8 +7,8 @@ from collections.abc import Hashable
 from typing import TYPE_CHECKING
 
 from clmapreduce.dtypes import DType
+from clmapreduce.halves.operators import in_float32
 from clmapreduce.plan import Facts, Plan
-from clmapreduce.reductions.around.halves import in_float32
 from clmapreduce.reductions.base import Bound
 
 if TYPE_CHECKING:

@@ -9,7 +9,7 @@ from clmapreduce.domain.marked import Marked
 from clmapreduce.domain.segments import Segments
 from clmapreduce.dtypes import DType
 from clmapreduce.formula.formula import Formula
-from clmapreduce.formula.halves import in_float32
+from clmapreduce.halves.formulas import in_float32
 from clmapreduce.modes import ComputeMode
 from clmapreduce.plan import Facts, Plan
 from clmapreduce.planning.request import PlanRequest

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from clmapreduce.formula.halves import Halves, computed, has_halves
+from clmapreduce.halves.formulas import Halves, computed, has_halves
+from clmapreduce.halves.operators import in_float32 as around_halves
 from clmapreduce.program.program import Program
 from clmapreduce.program.step import Step
-from clmapreduce.reductions.around.halves import in_float32 as around_halves
 
 
 def in_float32(program: Program) -> Program:
-    """A program that reads bits of float16 and computes in float32; what it stores are bits (`formula/halves`)."""
+    """A program that reads bits of float16 and computes in float32; what it stores are bits (`clmapreduce/halves`)."""
     if not has_halves([*program.dtypes, *(operand.dtype for operand in program.inputs)]):
         return program
     halves = Halves()

@@ -10,9 +10,9 @@ from dataclasses import dataclass
 from clmapreduce.dtypes import DType, Leaf, c_name
 from clmapreduce.formula.content import HasContent
 from clmapreduce.formula.formula import Formula
-from clmapreduce.formula.halves import Halves, stored
 from clmapreduce.formula.node import Node, components
 from clmapreduce.formula.statements import Statements
+from clmapreduce.halves.formulas import Halves, stored
 
 
 @dataclass(frozen=True, eq=False)
@@ -27,7 +27,7 @@ class Iteration(HasContent):
     before: tuple[Node, ...]
 
     def in_float32(self) -> Iteration:
-        """The same where float16 is not computed with: iterates are bits, as they are stored (`formula/halves`)."""
+        """The same where float16 is not computed with: iterates are bits, as they are stored (`clmapreduce/halves`)."""
         halves = Halves()
         before = tuple(components(halves.opened(node))[""] for node in self.before)
         step = Formula((), tuple(map(halves.output, self.step.outputs)))

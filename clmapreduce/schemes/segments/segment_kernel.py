@@ -10,10 +10,10 @@ from clmapreduce.dtypes import DType, Leaf, c_name
 from clmapreduce.formula.content import HasContent
 from clmapreduce.formula.formula import Formula, Input, Place, in_parameters
 from clmapreduce.formula.functions import apply
-from clmapreduce.formula.halves import Halves, in_float32, stored, stored_value
 from clmapreduce.formula.node import Node, Record, Value, components, rebuild
 from clmapreduce.formula.statements import Statements
-from clmapreduce.reductions.around.halves import in_float32 as around_halves
+from clmapreduce.halves.formulas import Halves, in_float32, stored, stored_value
+from clmapreduce.halves.operators import in_float32 as around_halves
 from clmapreduce.reductions.base import Bound
 from clmapreduce.reductions.segment import SegmentOp
 from clmapreduce.reductions.text import OperatorText
@@ -51,7 +51,7 @@ class SegmentLayout(HasContent):
         return f"in{len(self.inputs) + 1}"
 
     def in_float32(self) -> SegmentLayout:
-        """The same where float16 is not computed with: arrays hold bits (`formula/halves`)."""
+        """The same where float16 is not computed with: arrays hold bits (`clmapreduce/halves`)."""
         op = replace(self.op, tile=around_halves(self.op.tile), whole=around_halves(self.op.whole))
         halves = Halves()
         init, empty = (None if one is None else halves.inputs([one])[0] for one in (self.init, self.empty))

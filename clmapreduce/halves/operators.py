@@ -7,14 +7,14 @@ from collections.abc import Sequence
 import numpy as np
 
 from clmapreduce.dtypes import FLOAT16, leaves, widened
-from clmapreduce.formula.halves import Halves, computed, has_halves, stored, stored_value
 from clmapreduce.formula.node import Node, Record, Value, components, rebuild
+from clmapreduce.halves.formulas import Halves, computed, has_halves, stored, stored_value
 from clmapreduce.reductions.base import Bound, Component
 
 
 class BoundHalves(Bound):
-    """A bound operator of float16 whose formulas are rewritten (`formula/halves`). Values are float32 numbers, or bits
-    of float16. stores: results are stored, as bits; else they are float32 numbers.
+    """A bound operator of float16 whose formulas are rewritten (`formulas`). Values are float32 numbers, or bits of
+    float16. stores: results are stored, as bits; else they are float32 numbers.
     """
 
     def __init__(self, bound: Bound, stores: bool) -> None:

@@ -16,9 +16,9 @@ import numpy as np
 from clmapreduce.dtypes import BOOL, FLOAT16, FLOAT32, FLOAT64, DType, leaves, record, widened
 from clmapreduce.errors import FormulaError
 from clmapreduce.formula.formula import Formula, Input
-from clmapreduce.formula.functions import CAST, FUNCTIONS, GUARD, PLACED, cast
+from clmapreduce.formula.functions import CAST, GUARD, PLACED, cast, computes_halves_wide
 from clmapreduce.formula.node import Apply, Literal, Node, Symbol, Value, components, postorder, rebuild
-from clmapreduce.formula.registry import Function
+from clmapreduce.formula.registry import FUNCTIONS, Function
 from clmapreduce.formula.tables.symbol import LOOKUP, TableSymbol
 
 BITS = np.dtype(np.uint16)
@@ -35,7 +35,8 @@ def _numbers(bits: Any) -> Any:
 
 
 def _nearest(numbers: Any) -> Any:
-    return np.asarray(numbers).astype(FLOAT16).view(BITS)
+    with np.errstate(over="ignore"):
+        return np.asarray(numbers).astype(FLOAT16).view(BITS)
 
 
 FROM_HALF = Function("from_half", 1, _internal, lambda dtype: "cmr_from_half_{F}({0})", _numbers)
@@ -174,7 +175,7 @@ class Halves:
 
     def _rewritten(self, node: Node) -> Node:
         if isinstance(node, Literal) and node.dtype == FLOAT16:
-            return Literal(float(np.asarray(node.value).astype(FLOAT16)), FLOAT32)
+            return Literal(float(_numbers(_nearest(node.value))), FLOAT32)
         if not isinstance(node, Apply):
             return node
         args = tuple(self._done[id(arg)] for arg in node.args)
@@ -201,8 +202,8 @@ def _is_widened(node: Node) -> bool:
     """Whether a node computes in float32 what its operands, of float16, are to give in float16."""
     return (
         isinstance(node, Apply)
-        and node.function is not CAST
         and node.dtype == FLOAT32
+        and computes_halves_wide(node.function)
         and all(isinstance(a, Apply) and a.function is CAST and a.args[0].dtype == FLOAT16 for a in node.args)
     )
 

@@ -112,6 +112,13 @@ INLINE ${bits} cmr_to_half_${T}(${T} x) {
 }
 % endif
 </%def>
+## vload_half and vstore_half are calls there.
+<%def name="load_half(T)">
+INLINE ${T} cmr_load_half_${T}(__global const half *p, size_t at) { return cmr_from_half_${T}(((__global const ushort *)p)[at]); }
+</%def>
+<%def name="store_half(T)">
+INLINE void cmr_store_half_${T}(__global half *p, size_t at, ${T} x) { ((__global ushort *)p)[at] = cmr_to_half_${T}(x); }
+</%def>
 ## The sign bits of 256 bits are one instruction.
 <%def name="flags(T)">
 INLINE uint cmr_flags_${T}(${T} m) {

@@ -527,6 +527,13 @@ INLINE ${result} cmr_to_half_${T}(${T} x) {
 % endif
 }
 </%def>
+## One of an array, where pairs read and store them: OpenCL's own words, which need no cl_khr_fp16.
+<%def name="load_half(T)">
+INLINE ${T} cmr_load_half_${T}(__global const half *p, size_t at) { return vload_half(at, p); }
+</%def>
+<%def name="store_half(T)">
+INLINE void cmr_store_half_${T}(__global half *p, size_t at, ${T} x) { vstore_half(x, at, p); }
+</%def>
 <%def name="half_round(T)">
 INLINE ${T} cmr_half_round_${T}(${T} x) { return as_${T}((as_uint(x) + 0xfffu + (as_uint(x) >> 13 & 1)) & 0xffffe000u); }
 </%def>

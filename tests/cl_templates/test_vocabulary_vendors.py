@@ -62,6 +62,7 @@ TYPES = {
     "stream_load": "float4 int4 uint4 double4 char4 half4", "add_unless": "float double", "add_if_reached": "float double",
     "half_bits": "float float2 float16", "half_value": "float float4 float16",
     "from_half": "float float2 float4 float8 float16", "to_half": "float float2 float4 float8 float16 double double2 double8",
+    "load_half": "float", "store_half": "float",
     "half_pair": "float", "half_round": "float",
     "bfloat_value": "float", "bfloat_bits": "float",
     "magnitude": "float",
@@ -76,7 +77,7 @@ TYPES = {
 RESULTS = {
     "any": "int", "longest": "int", "flags": "uint", "ballot": "uint", "warp_sync": "void", "along": "int", "gathers": "int", "ahead": "void",
     "end_unless": "void", "bfloat_bits": "ushort", "half_pair": "uint", "copy_async": "void", "copy_wait": "void", "matrix_put": "void",
-    "store_turns": "void", "stream_turns": "void", "outside": "int",
+    "store_turns": "void", "store_half": "void", "stream_turns": "void", "outside": "int",
 }  # fmt: skip
 
 

@@ -283,6 +283,69 @@ def test_pairs(poor: cm.Context, mode: str, rng: np.random.Generator) -> None:
     np.testing.assert_allclose(distances[np.arange(50), np.ravel(nearest)], distances.min(1), atol=1e-6)
 
 
+@pytest.mark.parametrize("name", ["Sum", "LogSumExp", "Min", "ArgKMin", "Max_SumShiftExpWeight"])
+def test_pairs_of_every_kind(name: str, poor: cm.Context, mode: str, rng: np.random.Generator) -> None:
+    """With a number beside arrays, long vectors, a weight and a gradient."""
+    dim = int(rng.choice([2, 3, 40]))
+    x, y = (rng.uniform(0, 1, (n, dim)).astype(np.float16) for n in (65, 130))
+    scale, w = np.float16(0.5), rng.uniform(0, 1, (130, 2)).astype(np.float16)
+    how: dict[str, Any] = {"context": poor, "mode": mode}
+    distances = ((x[:, None].astype("f8") - y[None].astype("f8")) ** 2).sum(-1) * 0.5
+    aliases = [f"x=Vi({dim})", f"y=Vj({dim})", "s=Pm(1)"]
+    if name == "Max_SumShiftExpWeight":
+        values = cm.Genred("s*SqDist(x,y)", [*aliases, "w=Vj(2)"], reduction_op="LogSumExp", formula2="w", axis=1)
+        near(values(x, y, [scale], w, **how), np.log(np.exp(distances) @ w.astype("f8")), 0.52)
+        slope = cm.Genred("Grad(s*SqDist(x,y),x,e)", [*aliases, "e=Vi(1)"], reduction_op="Sum", axis=1)
+        e = rng.uniform(0, 1, (65, 1)).astype(np.float16)
+        exact = (e.astype("f8")[:, None] * (x[:, None].astype("f8") - y[None].astype("f8"))).sum(1)
+        off = np.abs(slope(x, y, [scale], e, **how).astype("f8") - exact)
+        assert (off <= 2.0**-11 * np.abs(exact) + 1e-4).all()
+        return
+    result = cm.Genred("s*SqDist(x,y)", aliases, reduction_op=name, axis=1, opt_arg=3 if name == "ArgKMin" else None)
+    found = result(x, y, [scale], **how)
+    if name == "ArgKMin":
+        best = np.sort(distances, 1)[:, :3]
+        np.testing.assert_allclose(np.take_along_axis(distances, found.astype(int), 1), best, atol=1e-6)
+    else:
+        exact = {"Sum": distances.sum(1), "Min": distances.min(1), "LogSumExp": np.log(np.exp(distances).sum(1))}[name]
+        near(np.ravel(found), exact, 0.52)
+
+
+def test_long_segments_and_pipelines_in_little_memory(
+    context: cm.Context, poor: cm.Context, mode: str, rng: np.random.Generator
+) -> None:
+    small = cm.Context(context.device, memory_limit=3 << 20)
+    small.facts = poor.facts
+    x = numbers(rng, 2_000_003)
+    offsets = np.array([0, 5, 1_900_000, 2_000_003])
+    for name in ("sum", "maximum", "mean", "argmax"):
+        expected = np.array([wide(name, x[i:j]) for i, j in pairwise(offsets)])
+        agree(name, cm.segmented_reduce(x, offsets, name, context=small, mode=mode), expected)
+    centred = cm.fuse(lambda a: a - cm.Reduce("maximum")(a))
+    near(centred(x, context=small, mode=mode), x.astype("f8") - x.max())
+    some = x[:300_007]
+    near(cm.Partials("maximum")(some, context=small, mode=mode).prefix([7, len(some)]), [some[:7].max(), some.max()])
+
+
+def test_dtypes_between_calls(poor: cm.Context, mode: str, rng: np.random.Generator) -> None:
+    """dtype= and out=: float16 from wider numbers, and wider ones from float16."""
+    wider = rng.standard_normal(4099).astype(np.float32)
+    x, how = wider.astype(np.float16), {"context": poor, "mode": mode}
+    rounded = cm.Reduce("maximum")(wider, dtype="f2", **how)
+    assert rounded.dtype == np.float16 and rounded == x.max()
+    assert cm.Reduce("sum")(x, dtype="f4", **how).dtype == np.float32
+    out = np.full(4099, np.nan, np.float32)
+    cm.Map(lambda a: a * 2)(x, out=out, **how)
+    np.testing.assert_array_equal(out, 2 * x.astype(np.float32))
+    there = cm.array(np.zeros(4099, np.float16), poor)
+    cm.Map(lambda a: (a.astype("f2")))(cm.array(wider, poor), out=there, mode=mode)
+    np.testing.assert_array_equal(there.to_numpy(), x)
+    places = cm.Map(lambda a: cm.guard(a > 0, a * 2))
+    target = np.full(4099, -7, np.float16)
+    places(x, out=target, **how)
+    np.testing.assert_array_equal(target, np.where(x > 0, x * np.float16(2), np.float16(-7)))
+
+
 def test_both_ways_agree(context: cm.Context, mode: str, rng: np.random.Generator) -> None:
     """A device that computes with float16 gives the same dtypes, and the same numbers up to roundings between."""
     poor = without_float16(context)

@@ -16,7 +16,7 @@
 ## Stores a number at a place of an output that may be narrower than what is computed with.
 <%def name="store_number(array, at, number)">
 % if array.of_halves:
-vstore_half(${number}, ${at}, ${array.name});
+cmr_store_half_float(${array.name}, ${at}, ${number});
 % elif array.of_bfloats:
 ${array.name}[${at}] = cmr_bfloat_bits_float(${number});
 % else:

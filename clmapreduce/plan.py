@@ -53,6 +53,7 @@ class Facts:
     groups_may_return: bool = False
     halves_wide_calls: bool = False
     vectors_of_half: bool = True
+    fp16: bool = True
 
 
 _BYTES = {"char": 1, "uchar": 1, "half": 2, "short": 2, "ushort": 2, "int": 4, "uint": 4, "float": 4}

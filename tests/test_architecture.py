@@ -15,7 +15,7 @@ TEMPLATES = ROOT / "cl_templates"
 # Rule 2: a file imports from its own row and the rows above it. A name is a file or a folder of clmapreduce.
 ROWS = (
     ("errors", "checks", "host_room", "no_arithmetic", "log", "notebook", "modes", "dtypes", "version"),
-    ("formula", "reductions", "domain", "extended", "math", "ranges"),
+    ("formula", "reductions", "halves", "domain", "extended", "math", "ranges"),
     ("program", "vector", "lowering"),
     ("plan", "schemes"),
     ("planning",),

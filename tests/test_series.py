@@ -45,7 +45,7 @@ TERMS = (0, 1, 2, 400)
 def lacks(device: Any, dtype: Any) -> bool:
     dtype = np.dtype(dtype)
     double = dtype.kind in "fc" and dtype.itemsize // (1 + (dtype.kind == "c")) == 8
-    return (double and not device.fp64) or (dtype == np.float16 and not device.fp16)
+    return double and not device.fp64
 
 
 def needs(dtype: Any, context: cm.Context) -> None:

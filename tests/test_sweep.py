@@ -33,8 +33,6 @@ CHOICES = ("minimum", "maximum", "argmin", "argmax", "logsumexp")
 def skip_what_cannot_be(name: str, dtype: np.dtype, context: cm.Context) -> None:
     if dtype.kind == "c" and name in CHOICES:
         pytest.skip("complex numbers have no order")
-    if dtype == np.float16 and not context.device.fp16:
-        pytest.skip(f"{context.device.name} has no float16")
     if dtype.itemsize // (1 + (dtype.kind == "c")) == 8 and dtype.kind in "fc" and not context.device.fp64:
         pytest.skip(f"{context.device.name} has no float64")
 

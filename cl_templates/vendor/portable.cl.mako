@@ -9,6 +9,14 @@ def split(T):
     digits = T.lstrip("abcdefghijklmnopqrstuvwxyz")
     return T[: len(T) - len(digits)], int(digits or 1)
 
+def typed(S, lanes):
+    """("float", 16) -> "float16"."""
+    return f"{S}{lanes}" if lanes > 1 else S
+
+def converted(text, S, lanes):
+    """A number, or a vector of them, in another type."""
+    return f"CMR_CONVERT({text}, {S}{lanes})" if lanes > 1 else f"({S})({text})"
+
 def each_of(T):
     """The elements of p at places, one by one."""
     return f"({T})({', '.join(f'p[at.s{lane}]' for lane in '0123456789abcdef'[: split(T)[1]])})"
@@ -489,22 +497,55 @@ INLINE ${T} cmr_add_if_reached_${T}(${T} x, ${T} y, int have, int need) { return
 ## Floats of 16 bits, as matrix instructions take them: two in a word, the first one lower; and the nearest one to a number.
 ## Their bits are made here: what is stored as one type and read as another may be lost on the way (PoCL 3.0).
 <%def name="half_bits(T)">
-INLINE uint cmr_half_bits_${T}(${T} x) {
-    const uint bits = as_uint(fabs(x)), small = as_uint(fabs(x) + 0.5f) - as_uint(0.5f);
-    const uint normal = (bits + 0xc8000fffu + ((bits >> 13) & 1)) >> 13;
-    const uint finite = bits < 0x38800000u ? small : bits < 0x477ff000u ? normal : 0x7c00u;
-    return (as_uint(x) >> 16 & 0x8000u) | (bits > 0x7f800000u ? 0x7e00u : finite);
+<% U = typed("uint", split(T)[1]) %>
+INLINE ${U} cmr_half_bits_${T}(${T} x) {
+    const ${U} bits = as_${U}(x) & 0x7fffffffu, small = as_${U}(as_${T}(bits) + 0.5f) - as_uint(0.5f);
+    const ${U} normal = (bits + 0xc8000fffu + ((bits >> 13) & 1)) >> 13;
+    const ${U} finite = bits < 0x38800000u ? small : bits < 0x477ff000u ? normal : (${U})(0x7c00u);
+    return (as_${U}(x) >> 16 & 0x8000u) | (bits > 0x7f800000u ? (${U})(0x7e00u) : finite);
 }
 </%def>
 <%def name="half_pair(T)">
 INLINE uint cmr_half_pair_${T}(${T} low, ${T} high) { return cmr_half_bits_${T}(low) | cmr_half_bits_${T}(high) << 16; }
 </%def>
 <%def name="half_value(T)">
-INLINE ${T} cmr_half_value_${T}(uint bits) {
-    const uint size = bits & 0x7fffu;
-    const ${T} finite = size < 0x400u ? size * 0x1p-24f : as_float((size << 13) + 0x38000000u), x = size < 0x7c00u ? finite : size == 0x7c00u ? INFINITY : NAN;
-    return bits & 0x8000u ? -x : x;
+<% U = typed("uint", split(T)[1]) %>
+INLINE ${T} cmr_half_value_${T}(${U} bits) {
+    const ${U} size = bits & 0x7fffu, normal = (size << 13) + (size < 0x7c00u ? (${U})(0x38000000u) : (${U})(0x70000000u));
+    const ${U} small = as_${U}(as_${T}((size << 13) + 0x38800000u) - 0x1p-14f);
+    return as_${T}((bits & 0x8000u) << 16 | (size < 0x400u ? small : normal));
 }
+</%def>
+## The same for arrays of such floats, where formulas have no half: float32 numbers of their bits; and the bits of the nearest one to a float32, or to a
+## float64, of which what a float32 leaves out is kept in its last bit (a number in the middle is told from one beside it).
+<%def name="from_half(T)">
+<% lanes = split(T)[1] %>
+INLINE ${T} cmr_from_half_${T}(${typed("ushort", lanes)} bits) { return cmr_half_value_${T}(${converted("bits", "uint", lanes)}); }
+</%def>
+<%def name="to_half(T)">
+<%
+S, lanes = split(T)
+F, U, L = (typed(kind, lanes) for kind in ("float", "uint", "long"))
+result = typed("ushort", lanes)
+%>
+INLINE ${result} cmr_to_half_${T}(${T} x) {
+% if S == "float":
+    return ${converted(f"cmr_half_bits_{T}(x)", "ushort", lanes)};
+% else:
+    const ${F} near = ${converted("x", "float", lanes)};
+    const ${T} back = ${converted("near", "double", lanes)}, zero = 0;
+    const ${L} same = (back == x) | (x != x), away = (back < zero ? -back : back) > (x < zero ? -x : x);
+    const ${U} bits = as_${U}(near), below = bits ${"-" if lanes == 1 else "+"} ${converted("away", "uint", lanes)};
+    return ${converted(f"cmr_half_bits_{F}(as_{F}({converted('same', 'int', lanes)} ? bits : below | 1u))", "ushort", lanes)};
+% endif
+}
+</%def>
+## One of an array, where pairs read and store them: OpenCL's own words, which need no cl_khr_fp16.
+<%def name="load_half(T)">
+INLINE ${T} cmr_load_half_${T}(__global const half *p, size_t at) { return vload_half(at, p); }
+</%def>
+<%def name="store_half(T)">
+INLINE void cmr_store_half_${T}(__global half *p, size_t at, ${T} x) { vstore_half(x, at, p); }
 </%def>
 <%def name="half_round(T)">
 INLINE ${T} cmr_half_round_${T}(${T} x) { return as_${T}((as_uint(x) + 0xfffu + (as_uint(x) >> 13 & 1)) & 0xffffe000u); }

@@ -57,8 +57,6 @@ def check_device(dtypes: Sequence[DType], context: Context) -> None:
             raise DTypeError(
                 f"{device.name} has no float64, which {dtype} and cm.dd need; use float32, complex64 or cm.df"
             )
-        if dtype == np.dtype(np.float16) and not device.fp16:
-            raise DTypeError(f"{device.name} has no float16 arithmetic; convert with x.astype('float32')")
 
 
 def check_numbers(formula: Formula, arguments: Arguments) -> None:

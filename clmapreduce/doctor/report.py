@@ -58,13 +58,13 @@ def as_text(diagnosis: Diagnosis) -> str:
 
 def describe(facts: dict[str, Any], default: bool) -> str:
     """A device in three lines or four; the default one carries a star."""
-    yes = {True: "yes", False: "no"}
+    float16, float64 = "yes" if facts["fp16"] else "computed in float32", "yes" if facts["fp64"] else "no"
     lines = [
         f"{'*' if default else ' '} {facts['name']}  ({facts['platform']})",
         fold(f"{facts['kind']}, {facts['vendor']} driver {facts['driver']}, {facts['version']}", indent=4),
         fold(
             f"{facts['compute_units']} compute units, {facts['global_memory'] / 2**30:.1f} GiB, "
-            f"{facts['local_memory'] // 1024} KiB local, float16 {yes[facts['fp16']]}, float64 {yes[facts['fp64']]}",
+            f"{facts['local_memory'] // 1024} KiB local, float16 {float16}, float64 {float64}",
             indent=4,
         ),
     ]

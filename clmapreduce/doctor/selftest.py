@@ -40,6 +40,7 @@ def cases() -> dict[str, Check]:
     total, largest, prefix = cm.Reduce("sum"), cm.Reduce("maximum"), cm.Scan("sum")
     return {
         "map": (lambda **how: half(b, c, **how), b * c / 2),
+        "float16": (lambda **how: half(b.astype("f2"), c.astype("f2"), **how), (b * c / 2).astype("f2")),
         "sum": (lambda **how: total(b, **how), b.sum()),
         "maximum": (lambda **how: largest(c, **how), c.max()),
         "scan": (lambda **how: prefix(b, **how), b.cumsum()),

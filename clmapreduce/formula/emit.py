@@ -269,6 +269,7 @@ def _type_words(dtype: DType, lanes: int) -> Mapping[str, str]:
     return {
         "V": kind,
         "S": single,
+        "F": c_name(FLOAT32, lanes),
         "zero": literal(0, real, lanes),
         "one": literal(1, real, lanes),
         "U": f"as_u{kind}" if lanes > 1 else "(uint)" if real.itemsize < 4 else f"(u{single})",

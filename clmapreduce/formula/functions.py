@@ -99,13 +99,19 @@ def apply(name: str, *operands: Operand) -> Node:
         weak = _WEAK.get(result.kind) if nodes else None
     if function.spelling(operand_dtypes[-1]) is None:
         raise DTypeError(f"{name} is not offered for {operand_dtypes[-1]}")
-    spelling = function.spelling(operand_dtypes[-1])
-    if operand_dtypes[-1] == FLOAT16 and spelling is not None and _CALLED.search(spelling):
-        # no driver need have functions of half (NVIDIA's has none), and NumPy computes them in float32 as well
+    if operand_dtypes[-1] == FLOAT16 and computes_halves_wide(function):
         args = tuple(cast(as_node(o, FLOAT32), FLOAT32) for o in operands)
         return cast(Apply(function, args, FLOAT32, weak), result)
     args = tuple(cast(as_node(o, d), d) for o, d in zip(operands, operand_dtypes, strict=True))
     return Apply(function, _without_signs(args) if name == "multiply" else args, result, weak)
+
+
+def computes_halves_wide(function: Function) -> bool:
+    """Whether a function of float16 is computed in float32: no driver need have functions of half (NVIDIA's has none),
+    and NumPy computes them so as well.
+    """
+    spelling = function.spelling(FLOAT16)
+    return spelling is not None and _CALLED.search(spelling) is not None
 
 
 def _of_extended(name: str) -> Callable[..., Any]:

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
 
 from clmapreduce.domain.line import Line
 from clmapreduce.dtypes import DType
 from clmapreduce.formula.formula import Formula, value_dtype
+from clmapreduce.halves.formulas import in_float32, stored
+from clmapreduce.halves.operators import in_float32 as around_halves
 from clmapreduce.modes import ComputeMode
 from clmapreduce.plan import Facts, Layout, Plan
 from clmapreduce.planning.request import PlanRequest
@@ -27,6 +30,9 @@ from clmapreduce.schemes.line.sorting.radix_sort import SortProblem, plan_sort
 from clmapreduce.schemes.line.unfold import Powers, plan_unfold
 from clmapreduce.schemes.line.upsweep import plan_upsweep
 
+if TYPE_CHECKING:
+    from typing_extensions import Self
+
 
 @dataclass(frozen=True)
 class LineRequest(PlanRequest):
@@ -41,12 +47,18 @@ class LineRequest(PlanRequest):
     def work(self) -> float:
         return self.line.length * self.formula.operations
 
+    def in_float32(self) -> Self:
+        return replace(self, formula=in_float32(self.formula, stores=False))
+
 
 @dataclass(frozen=True)
 class MapRequest(LineRequest):
     """streaming: stores go past the caches."""
 
     streaming: bool = False
+
+    def in_float32(self) -> Self:
+        return replace(self, formula=in_float32(self.formula))
 
     def plan(self, facts: Facts) -> Plan:
         outputs = tuple(value_dtype(value) for value in self.formula.outputs)
@@ -59,6 +71,9 @@ class ReduceRequest(LineRequest):
 
     bound: Bound
     on_host: bool = False
+
+    def in_float32(self) -> Self:
+        return replace(super().in_float32(), bound=around_halves(self.bound, stores=True))
 
     def plan(self, facts: Facts) -> Plan:
         layout = Layout(self.formula, (self.bound.result,))
@@ -74,6 +89,10 @@ class ScanRequest(LineRequest):
     exclusive: bool
     reduce_box: LaunchBox
     streaming: bool = False
+
+    def in_float32(self) -> Self:
+        narrow, wide = (around_halves(bound, stores=True) for bound in (self.narrow, self.wide))
+        return replace(super().in_float32(), narrow=narrow, wide=wide)
 
     def plan(self, facts: Facts) -> Plan:
         layout = Layout(self.formula, (self.wide.result,), streaming=self.streaming)
@@ -111,6 +130,11 @@ class UnfoldRequest(LineRequest):
     first_power: int
     streaming: bool = False
 
+    def in_float32(self) -> Self:
+        formula = in_float32(self.formula, stores=self.bound is None)
+        bound = None if self.bound is None else around_halves(self.bound, stores=True)
+        return replace(self, formula=formula, bound=bound, dtype=stored(self.dtype))
+
     def plan(self, facts: Facts) -> Plan:
         layout = Layout(self.formula, (self.dtype,), streaming=self.streaming)
         if self.bound is None:
@@ -129,6 +153,9 @@ class IterateRequest(LineRequest):
     def work(self) -> float:
         return float(self.line.length) * self.iteration.length * self.iteration.step.operations
 
+    def in_float32(self) -> Self:
+        return replace(self, formula=in_float32(self.formula), iteration=self.iteration.in_float32())
+
     def plan(self, facts: Facts) -> Plan:
         return plan_iterate(self.formula, self.iteration, self.line, self.mode, facts, self.box)
 
@@ -138,6 +165,9 @@ class PartialsRequest(LineRequest):
     """The reductions of stretches of a line, from which prefixes follow."""
 
     bound: Bound
+
+    def in_float32(self) -> Self:
+        return replace(super().in_float32(), bound=around_halves(self.bound))
 
     def plan(self, facts: Facts) -> Plan:
         return plan_upsweep(self.formula, self.bound, self.line, self.mode, facts, self.box)
@@ -156,6 +186,9 @@ class PrefixRequest(PlanRequest):
     length: int
     mode: ComputeMode
     box: LaunchBox
+
+    def in_float32(self) -> Self:
+        return replace(self, bound=around_halves(self.bound, stores=True))
 
     def plan(self, facts: Facts) -> Plan:
         queries = Queries(Line(self.count), self.length + 1, self.queried, self.whole)

@@ -4,8 +4,20 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Hashable
+from typing import TYPE_CHECKING
 
+from clmapreduce.dtypes import DType
+from clmapreduce.halves.operators import in_float32
 from clmapreduce.plan import Facts, Plan
+from clmapreduce.reductions.base import Bound
+
+if TYPE_CHECKING:
+    from typing_extensions import Self
+
+
+def accumulators_on(bound: Bound, facts: Facts) -> DType:
+    """How an operator's accumulators lie in memory on a device."""
+    return (bound if facts.fp16 else in_float32(bound)).layout
 
 
 class PlanRequest(ABC):
@@ -20,6 +32,14 @@ class PlanRequest(ABC):
     def work(self) -> float:
         """The plan's operations, roughly: where they take long, launches go out in pieces."""
         return 0.0
+
+    def planned(self, facts: Facts) -> Plan:
+        """The plan on a device, also on one that does not compute with float16."""
+        return (self if facts.fp16 else self.in_float32()).plan(facts)
+
+    def in_float32(self) -> Self:
+        """The same request with float32 in formulas where they had float16; arrays of float16 hold bits."""
+        return self
 
     @abstractmethod
     def plan(self, facts: Facts) -> Plan:

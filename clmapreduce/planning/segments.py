@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
 
 from clmapreduce.domain.marked import Marked
 from clmapreduce.domain.segments import Segments
 from clmapreduce.dtypes import DType
 from clmapreduce.formula.formula import Formula
+from clmapreduce.halves.formulas import in_float32
 from clmapreduce.modes import ComputeMode
 from clmapreduce.plan import Facts, Plan
 from clmapreduce.planning.request import PlanRequest
@@ -20,6 +22,9 @@ from clmapreduce.schemes.segments.registry import choose
 from clmapreduce.schemes.segments.run_ends import plan_marks
 from clmapreduce.schemes.segments.runs import RunsProblem
 from clmapreduce.schemes.segments.segment_kernel import SegmentLayout
+
+if TYPE_CHECKING:
+    from typing_extensions import Self
 
 
 @dataclass(frozen=True)
@@ -35,6 +40,9 @@ class SegmentsRequest(PlanRequest):
     @property
     def work(self) -> float:
         return float(self.domain.weight * self.domain.columns * self.layout.formula.operations)
+
+    def in_float32(self) -> Self:
+        return replace(self, layout=self.layout.in_float32())
 
     def plan(self, facts: Facts) -> Plan:
         scheme, box = choose(self.layout, self.domain, self.mode, facts, box=self.box)
@@ -83,6 +91,9 @@ class RunCountsRequest(PlanRequest):
     def work(self) -> float:
         return self.problem.work
 
+    def in_float32(self) -> Self:
+        return replace(self, problem=replace(self.problem, changes=in_float32(self.problem.changes)))
+
     def plan(self, facts: Facts) -> Plan:
         return self.problem.plan_counts(facts)
 
@@ -115,6 +126,9 @@ class RunEndsRequest(PlanRequest):
     def work(self) -> float:
         return self.line.length * self.changes.operations
 
+    def in_float32(self) -> Self:
+        return replace(self, changes=in_float32(self.changes))
+
     def plan(self, facts: Facts) -> Plan:
         return plan_marks(self.changes, self.line, self.last, self.with_keys, ComputeMode.PARALLEL, facts, self.box)
 
@@ -132,6 +146,9 @@ class ByKeyRequest(PlanRequest):
     @property
     def work(self) -> float:
         return self.line.length * self.layout.formula.operations
+
+    def in_float32(self) -> Self:
+        return replace(self, layout=self.layout.in_float32())
 
     def plan(self, facts: Facts) -> Plan:
         return plan_keyed(self.layout, self.line, self.keys, self.last, ComputeMode.PARALLEL, facts, self.box)

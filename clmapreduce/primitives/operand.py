@@ -37,7 +37,7 @@ class Operand:
         Raises as the API page says.
         """
         context = arguments.context
-        key = (arguments.signature, accumulate, dtype, context.facts.fp64, context.device.fp16)
+        key = (arguments.signature, accumulate, dtype, context.facts.fp64)
         entry = self._bound.get(key)
         if entry is None:
             formula = self._traced.formula(arguments.signature, context)

@@ -26,6 +26,7 @@ from clmapreduce.errors import DTypeError, ModeError, ShapeError
 from clmapreduce.formula.formula import Access
 from clmapreduce.planning.lines import PartialsRequest, PrefixRequest
 from clmapreduce.planning.mode import choose_mode
+from clmapreduce.planning.request import accumulators_on
 from clmapreduce.primitives.base import Primitive
 from clmapreduce.primitives.operand import in_dtype, operand
 from clmapreduce.program.build import partials_step
@@ -77,7 +78,7 @@ class Partials(Primitive):
         formula, bound = self._operand.bind(arguments, dtype=more.get("dtype"))
         mode = choose_mode(options.mode, context.facts)
         box = options.box("upsweep", mode, context)
-        shapes = [((arguments.length + 1,), bound.layout)]
+        shapes = [((arguments.length + 1,), accumulators_on(bound, context.facts))]
         line = line_of(replace(arguments, on_device=True), shapes, options)
         executable = context.executable(PartialsRequest(formula, line, mode, box, bound))
         return keeps(arguments, executable, bound, options)
@@ -88,7 +89,8 @@ def keeps(arguments: Arguments, executable: Executable, bound: Bound, options: O
     if options.out is not None:
         raise ModeError("Partials takes no out=: it returns an object; give out= to its prefix()")
     stays = replace(arguments, on_device=True)
-    prepared = prepare(stays, executable, [((arguments.length + 1,), bound.layout)], options, in_step=False)
+    layout = accumulators_on(bound, arguments.context.facts)
+    prepared = prepare(stays, executable, [((arguments.length + 1,), layout)], options, in_step=False)
     prepared.then = lambda results: [KeptPartials(results[0], bound, arguments.length, arguments.on_device)]
     return prepared
 
@@ -141,7 +143,7 @@ class KeptPartials:
         context, bound = self._accumulators.context, self._bound
         shape = (self._length + 1,) if queries is None else queries.shape
         count = self._length + 1 if queries is None else queries.size
-        inputs = [Argument(self._accumulators, Signature(bound.layout, Access.VECTOR))]
+        inputs = [Argument(self._accumulators, Signature(self._accumulators.dtype, Access.VECTOR))]
         if queries is not None:
             inputs.append(Argument(array(queries, context), Signature(INT64, Access.VECTOR)))
         arguments = Arguments(context, tuple(inputs), shape, self._on_device)

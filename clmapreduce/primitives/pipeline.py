@@ -29,12 +29,14 @@ from clmapreduce.modes import Scope
 from clmapreduce.notebook import columns
 from clmapreduce.planning.mode import choose_mode, choose_scope
 from clmapreduce.planning.pipelines import PipelineRequest, TracedPipeline
+from clmapreduce.planning.request import accumulators_on
 from clmapreduce.primitives.base import Primitive
 from clmapreduce.primitives.compiled import Compiled, Lowered
 from clmapreduce.primitives.operand import ACCUMULATE
 from clmapreduce.primitives.partials import keeps
 from clmapreduce.primitives.parts import Parts
 from clmapreduce.program import whole as _whole  # noqa: F401  # defines what traced vectors compute of themselves
+from clmapreduce.program.halves import in_float32
 from clmapreduce.program.program import Program, shared, varies
 from clmapreduce.program.step import Kind, Step
 from clmapreduce.program.tracing import is_traced, tracing
@@ -143,7 +145,8 @@ class Pipeline(Primitive):
         if not compiling:
             stays, ends = arguments, outputs
             if partials is not None:
-                stays, ends = replace(arguments, on_device=True), [((arguments.length + 1,), partials.layout)]
+                kept = accumulators_on(partials, context.facts)
+                stays, ends = replace(arguments, on_device=True), [((arguments.length + 1,), kept)]
             window = window_of(stays, ends, options, chain.stored_per_index, shares=partials is None)
         if window is not None and not window.of_rows:
             scope, why = Scope.DEVICE, "arrays are on the device window by window"
@@ -180,23 +183,24 @@ class Pipeline(Primitive):
     # ----------------------------------------------------------------------------------------------- tracing
     def _trace(self, arguments: Arguments, accumulate: Accumulate) -> TracedPipeline:
         context = arguments.context
-        key = (arguments.signature, arguments.line == 1, accumulate, context.device.fp64, context.device.fp16)
+        key = (arguments.signature, arguments.line == 1, accumulate, context.device.fp64, context.facts.fp16)
         traced = self._traced.get(key) or self._traced.get((key, arguments.line))
         if traced is None:
-            traced = self._trace_program(arguments, accumulate, context.device.fp64)
+            traced = self._trace_program(arguments, accumulate)
             check_device(traced.program.dtypes, context)
             self._traced.put(key if traced.program.length_read is None else (key, arguments.line), traced)
         return traced
 
-    def _trace_program(self, arguments: Arguments, accumulate: Accumulate, fp64: bool) -> TracedPipeline:
-        single = arguments.line == 1
+    def _trace_program(self, arguments: Arguments, accumulate: Accumulate) -> TracedPipeline:
+        single, facts = arguments.line == 1, arguments.context.facts
+        fp64 = arguments.context.device.fp64
         program = self.program(arguments.signature, accumulate, fp64, single, arguments.line)
         if single and program.length not in (None, 1):
             program = self.program(arguments.signature, accumulate, fp64, False, arguments.line)
         outputs = tuple(value_dtype(value) for value in program.outputs)
-        return TracedPipeline(
-            program, outputs, Chain(program, outputs), None if program.partials else Fused(program, outputs)
-        )
+        run = program if facts.fp16 else in_float32(program)
+        kinds = tuple(value_dtype(value) for value in run.outputs)
+        return TracedPipeline(program, outputs, Chain(run, kinds), None if run.partials else Fused(run, kinds))
 
     def program(
         self, signature: Sequence[Signature], accumulate: Accumulate, fp64: bool, single: bool = False,

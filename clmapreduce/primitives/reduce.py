@@ -26,6 +26,7 @@ from clmapreduce.dtypes import DType, number_of
 from clmapreduce.errors import DTypeError, ModeError, ShapeError
 from clmapreduce.planning.lines import ReduceRequest
 from clmapreduce.planning.mode import choose_mode
+from clmapreduce.planning.request import accumulators_on
 from clmapreduce.primitives.along import Along, prepare_reduction
 from clmapreduce.primitives.base import Primitive
 from clmapreduce.primitives.host import finished, merged
@@ -148,9 +149,10 @@ class Reduce(Primitive):
         target = check_out(options.out, [((), bound.result)], arguments.context)[0]
         count = executable.plan.stages[0].groups
         host = replace(arguments, on_device=False)
-        prepared = prepare(host, executable, [((count,), bound.layout)], Options(wait_for=options.wait_for))
+        layout = accumulators_on(bound, arguments.context.facts)
+        prepared = prepare(host, executable, [((count,), layout)], Options(wait_for=options.wait_for))
         prepared.then = lambda results: [
-            delivered(finished(bound, merged(bound, results[0])), bound.result, arguments, target)
+            delivered(finished(bound, merged(bound, results[0].astype(bound.layout))), bound.result, arguments, target)
         ]
         return prepared
 

@@ -10,7 +10,7 @@ from typing import cast as typed
 
 import numpy as np
 
-from clmapreduce.dtypes import BOOL, INT64, DType, highest, is_complex, is_float, lowest
+from clmapreduce.dtypes import BOOL, INT64, DType, highest, is_complex, is_float, lowest, widened
 from clmapreduce.formula.functions import apply, cast
 from clmapreduce.formula.node import Node, Record, Value
 from clmapreduce.reductions.base import Accumulate, Bound, Component, OneByOne, ReductionOp
@@ -32,6 +32,9 @@ class BoundArgument(OneByOne):
         limit = lowest(value) if largest else highest(value)
         self.worst = int(limit) if value == BOOL else limit
         self.components = (Component("best", self.acc, self.worst), Component("place", INT64, FAR))
+
+    def of_float32(self) -> Bound:
+        return BoundArgument(widened(self.value), self._largest)
 
     def single(self, value: Value, index: Node) -> Record:
         return Record(best=cast(typed(Node, value), self.acc), place=cast(index, INT64))

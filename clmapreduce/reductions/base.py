@@ -69,6 +69,10 @@ class Bound(HasContent, ABC):
     def finish(self, acc: Record) -> Value:
         """The result, of dtype `result`."""
 
+    def of_float32(self) -> Bound | None:
+        """The same operator of float32 values, for one of float16 that is more than its formulas; None for others."""
+        return None
+
     @property
     def layout(self) -> DType:
         """How an accumulator lies in memory between launches."""

@@ -12,8 +12,8 @@ from clmapreduce.calls.options import Options
 from clmapreduce.device.array import DeviceArray
 from clmapreduce.device.context import Context
 from clmapreduce.device.convert import array
-from clmapreduce.dtypes import FLOAT16, FLOAT32, FLOAT64, INT32, INT64, DType
-from clmapreduce.errors import DTypeError, ShapeError
+from clmapreduce.dtypes import FLOAT32, FLOAT64, INT32, INT64, DType, widened
+from clmapreduce.errors import ShapeError
 from clmapreduce.formula.functions import apply, cast
 from clmapreduce.formula.node import Node, index
 from clmapreduce.host_room import needs_host_room
@@ -35,7 +35,7 @@ def segmented_median(
     """The median of every segment, (S,), NumPy's: the middle value, or the mean of the two in the middle; NaN of a
     segment that holds one, and of an empty one.
 
-    values: (n,) bools, integers or floats of 32 or 64 bits. offsets: (S + 1,) as for `cm.segmented_reduce`. Floats have
+    values: (n,) bools, integers or floats. offsets: (S + 1,) as for `cm.segmented_reduce`. Floats have
     their own dtype, others float64 where the device has it. A DeviceArray among the arrays gives a DeviceArray; the
     check of offsets is waited for. Raises ShapeError naming the first wrong offset, DTypeError.
     """
@@ -44,8 +44,6 @@ def segmented_median(
     if data.ndim != 1:
         raise ShapeError(f"values has shape {data.shape}; medians of segments have one dimension")
     check_keys(data.dtype, "values")
-    if data.dtype == FLOAT16:
-        raise DTypeError("values has dtype float16, of which no means are taken; convert with x.astype('float32')")
     options = Options(mode, inputs.context, wait_for)
     shape = geometry(own, len(data), None, False, True, options)
     settled(shape.check)
@@ -85,11 +83,13 @@ def _by_segment(values: DeviceArray, offsets: DeviceArray, segments: int, option
 
 @lru_cache(maxsize=16)
 def _middle(dtype: DType) -> Map:
-    """The mean of two values, in a dtype; NaN where the last one is, or there is none."""
+    """The mean of two values, in a dtype (of float16 it is computed in float32); NaN where the last value is, or there
+    is none.
+    """
 
     def median(low: Node, high: Node, last: Node, length: Node) -> Any:
-        a, b, c = (cast(value, dtype) for value in (low, high, last))
+        a, b, c = (cast(value, widened(dtype)) for value in (low, high, last))
         mean = apply("where", a == b, a, (a + b) / 2)
-        return apply("where", (length > 0) & (c == c), mean, np.nan)
+        return cast(apply("where", (length > 0) & (c == c), mean, np.nan), dtype)
 
     return Map(median)

@@ -60,7 +60,10 @@ TYPES = {
     "ballot": "int", "warp_sync": "int", "end_unless": "int", "along": "int4 int8 int16", "gathers": "int4 int8 int16", "ahead": "float int long uchar",
     "gather": "float4 float8 float16 int4 int8 int16 double4 double8 long8 uchar16 half16",
     "stream_load": "float4 int4 uint4 double4 char4 half4", "add_unless": "float double", "add_if_reached": "float double",
-    "half_bits": "float", "half_value": "float", "half_pair": "float", "half_round": "float",
+    "half_bits": "float float2 float16", "half_value": "float float4 float16",
+    "from_half": "float float2 float4 float8 float16", "to_half": "float float2 float4 float8 float16 double double2 double8",
+    "load_half": "float", "store_half": "float",
+    "half_pair": "float", "half_round": "float",
     "bfloat_value": "float", "bfloat_bits": "float",
     "magnitude": "float",
     "matrix_rows": "uint4", "matrix_hold": "uint4", "matrix_columns": "uint2 uint4", "matrix_product": "float4",
@@ -73,9 +76,13 @@ TYPES = {
 
 RESULTS = {
     "any": "int", "longest": "int", "flags": "uint", "ballot": "uint", "warp_sync": "void", "along": "int", "gathers": "int", "ahead": "void",
-    "end_unless": "void", "bfloat_bits": "ushort", "half_bits": "uint", "half_pair": "uint", "copy_async": "void", "copy_wait": "void", "matrix_put": "void",
-    "store_turns": "void", "stream_turns": "void", "outside": "int",
+    "end_unless": "void", "bfloat_bits": "ushort", "half_pair": "uint", "copy_async": "void", "copy_wait": "void", "matrix_put": "void",
+    "store_turns": "void", "store_half": "void", "stream_turns": "void", "outside": "int",
 }  # fmt: skip
+
+
+VECTORS = {"half_bits": "uint", "to_half": "ushort"}
+"""Whose results have as many lanes as their arguments."""
 
 
 def test_every_helper_is_tried() -> None:
@@ -90,7 +97,9 @@ def test_a_helper_defines_its_function(vendor: str, function: str) -> None:
     for kind in TYPES[function].split():
         text = helper(vendor, function, kind)
         heads = re.findall(r"^INLINE (\w+) (\w+)\(", text, re.M)
-        assert heads == [(RESULTS.get(function, kind), f"cmr_{function}_{kind}")]
+        lanes = kind.lstrip("abcdefghijklmnopqrstuvwxyz")
+        result = f"{VECTORS[function]}{lanes}" if function in VECTORS else RESULTS.get(function, kind)
+        assert heads == [(result, f"cmr_{function}_{kind}")]
         assert text.count("{") == text.count("}") and text.count("(") == text.count(")")
         assert (re.search(r"\basm\b", text) is not None) <= (vendor == "nvidia")
         assert "UNDEFINED" not in text and "${" not in text

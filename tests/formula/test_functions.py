@@ -288,10 +288,6 @@ def test_whole_numbers_on_the_device_are_the_twins_bit_for_bit(context: cm.Conte
 @pytest.mark.parametrize("dtype", [d for d in DTYPES if d.kind in "fc"], ids=str)
 def test_floats_on_the_device_are_the_twins(context: cm.Context, dtype: np.dtype[Any]) -> None:
     """Values, infinities, NaN and, for what rounds to whole numbers, the sign of zero."""
-    if dtype == np.float16 and not context.device.fp16:
-        with pytest.raises(DTypeError, match="has no float16 arithmetic"):
-            cm.Map(lambda x: x + x)(np.ones(3, dtype), context=context)
-        return
     exact = [name for name in FUNCTIONS if name in EXACT and FUNCTIONS[name].arity < 3]
     assert_as_twins(exact, dtype, context, exact=True)
     assert_as_twins(sorted(set(FUNCTIONS) - set(exact) - {"where"}), dtype, context, exact=False)
@@ -347,7 +343,7 @@ def test_abs_clears_the_sign_and_nothing_else(
     context: cm.Context, mode: str, rng: np.random.Generator, code: str
 ) -> None:
     """Bit by bit, of every kind of number: zeros, subnormals, infinities, NaNs; sizes beyond a vector's."""
-    if not {"f2": context.device.fp16, "f4": True, "f8": context.facts.fp64}[code]:
+    if code == "f8" and not context.facts.fp64:
         pytest.skip("no such numbers here")
     bits = np.dtype(code.replace("f", "u"))
     x = rng.integers(0, 1 << 8 * bits.itemsize, 67, bits, endpoint=False).view(code)

@@ -39,8 +39,6 @@ class Home:
         return [d for d in dtypes_here if self._has(d)]
 
     def _has(self, dtype: np.dtype[Any]) -> bool:
-        if dtype == np.float16:
-            return bool(self.context.device.fp16)
         return self.fp64 or dtype not in (np.float64, np.complex128)
 
 

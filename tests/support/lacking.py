@@ -1,4 +1,4 @@
-"""What devices may lack: float64, and numbers below 2^-126."""
+"""What devices may lack: float64, float16, and numbers below 2^-126."""
 
 from __future__ import annotations
 
@@ -15,6 +15,13 @@ def without_float64(context: cm.Context) -> cm.Context:
     poor.device = type(context.device)(context.device.cl_device)
     poor.device.facts = replace(context.device.facts, fp64=False)
     poor.facts = replace(poor.facts, fp64=False)
+    return poor
+
+
+def without_float16(context: cm.Context) -> cm.Context:
+    """A context on the same device, planned for as if it did not compute with float16."""
+    poor = cm.Context(context.device)
+    poor.facts = replace(poor.facts, fp16=False)
     return poor
 
 

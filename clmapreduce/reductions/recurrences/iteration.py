@@ -12,6 +12,7 @@ from clmapreduce.formula.content import HasContent
 from clmapreduce.formula.formula import Formula
 from clmapreduce.formula.node import Node, components
 from clmapreduce.formula.statements import Statements
+from clmapreduce.halves.formulas import Halves, stored
 
 
 @dataclass(frozen=True, eq=False)
@@ -24,6 +25,13 @@ class Iteration(HasContent):
     dtype: DType
     step: Formula
     before: tuple[Node, ...]
+
+    def in_float32(self) -> Iteration:
+        """The same where float16 is not computed with: iterates are bits, as they are stored (`clmapreduce/halves`)."""
+        halves = Halves()
+        before = tuple(components(halves.opened(node))[""] for node in self.before)
+        step = Formula((), tuple(map(halves.output, self.step.outputs)))
+        return Iteration(self.length, stored(self.dtype), step, before)
 
 
 @dataclass(frozen=True, eq=False)

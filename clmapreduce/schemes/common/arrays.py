@@ -33,6 +33,6 @@ def element(variable: PairInput, at: str) -> str:
     if variable.scalar:
         return variable.name
     if variable.dtype == FLOAT16:
-        return f"vload_half({at}, {variable.name})"
+        return f"cmr_load_half_float({variable.name}, {at})"
     text = f"{variable.name}[{at}]"
     return f"cmr_bfloat_value_float({text})" if is_bfloat16(variable.dtype) else text

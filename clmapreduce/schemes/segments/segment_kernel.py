@@ -12,6 +12,8 @@ from clmapreduce.formula.formula import Formula, Input, Place, in_parameters
 from clmapreduce.formula.functions import apply
 from clmapreduce.formula.node import Node, Record, Value, components, rebuild
 from clmapreduce.formula.statements import Statements
+from clmapreduce.halves.formulas import Halves, in_float32, stored, stored_value
+from clmapreduce.halves.operators import in_float32 as around_halves
 from clmapreduce.reductions.base import Bound
 from clmapreduce.reductions.segment import SegmentOp
 from clmapreduce.reductions.text import OperatorText
@@ -47,6 +49,14 @@ class SegmentLayout(HasContent):
         wrong.
         """
         return f"in{len(self.inputs) + 1}"
+
+    def in_float32(self) -> SegmentLayout:
+        """The same where float16 is not computed with: arrays hold bits (`clmapreduce/halves`)."""
+        op = replace(self.op, tile=around_halves(self.op.tile), whole=around_halves(self.op.whole))
+        halves = Halves()
+        init, empty = (None if one is None else halves.inputs([one])[0] for one in (self.init, self.empty))
+        formula = in_float32(self.formula, stores=False)
+        return replace(self, formula=formula, op=op, stored=stored(self.stored), init=init, empty=empty)
 
     @cached_property
     def chained(self) -> SegmentLayout:
@@ -150,6 +160,8 @@ class SegmentText:
         if layout.init is not None:
             acc = bound.merge(bound.single(layout.init.value, block.index("0")), acc)
         value = layout.op.finish(acc, begin, count, bound)
+        if layout.stored != layout.op.result:
+            value = stored_value(Halves().value(value), layout.op.result)
         return value if layout.empty is None else _select(count == 0, layout.empty.value, value)
 
 

@@ -15,6 +15,7 @@ from clmapreduce.device.array import DeviceArray, NumpyArray
 from clmapreduce.domain.line import Line
 from clmapreduce.planning.lines import ReduceRequest
 from clmapreduce.planning.mode import choose_mode
+from clmapreduce.planning.request import accumulators_on
 from clmapreduce.primitives.host import merged
 from clmapreduce.primitives.operand import fitted
 from clmapreduce.reductions.segment import SegmentOp
@@ -70,6 +71,7 @@ class LongSegment:
         count = executable.plan.stages[0].groups
         host: Arguments = replace(arguments, on_device=False)
         wait_for = self._options.wait_for
-        parts = prepare(host, executable, [((count,), whole.layout)], Options(wait_for=wait_for)).run()[0]
-        one: NumpyArray = merged(whole, parts)
+        layout = accumulators_on(whole, context.facts)
+        parts = prepare(host, executable, [((count,), layout)], Options(wait_for=wait_for)).run()[0]
+        one: NumpyArray = merged(whole, parts.astype(whole.layout))
         return one

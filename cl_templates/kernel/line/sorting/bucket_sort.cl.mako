@@ -22,7 +22,7 @@ parameters += ["const idx groups", "const idx room", "const int items"]
 there, beside = [[f"{name}_{side}" for name, *_ in columns] for side in ("there", "beside")]
 results = ["out0 + begin"] * stores_keys + ["out1 + begin"] * bool(values)
 between = lambda a, b: ", ".join(each for ends in zip(a, b) for each in ends)
-finally_to = ", ".join([beside[0], *results[:stores_keys], *([beside[1], results[-1]] if values else [])])
+finally_from = lambda side: ", ".join([side[0], *results[:stores_keys], *([side[1], results[-1]] if values else [])])
 word_bits = 8 * keys.number.itemsize
 rank, result = radix.ordered, radix.result
 %>
@@ -71,13 +71,17 @@ ${mode.kernel_head("cmr_bucket_sort", parameters)} {
             highest = rank > highest ? rank : highest;
         }
         int finished = m == 0;
-        if (lowest < highest) {
-            const int span = ${word_bits} - (int)clz((${word})(highest - lowest)), length = 8 * (int)sizeof(idx) - (int)clz(m);
+        const int span = ${word_bits} - (int)clz((${word})(highest - lowest));
+        if (lowest < highest && span <= ${bits}) {
+            cmr_finished(${finally_from(there)}, next, m, lowest, 0, span);
+            finished = 1;
+        } else if (lowest < highest) {
+            const int length = 8 * (int)sizeof(idx) - (int)clz(m);
             const int told = CMR_MIN(span, CMR_MIN(${2 * bits}, length + ${SPREAD})), digit = (told + 1) / 2;
             const int left = span > 2 * digit ? span - 2 * digit : 0;
             cmr_moved(${between(there, beside)}, next, m, lowest, left, digit);
             if (left == 0 && fits) {
-                cmr_finished(${finally_to}, next, m, lowest, digit, digit);
+                cmr_finished(${finally_from(beside)}, next, m, lowest, digit, digit);
                 finished = 1;
             } else {
                 cmr_moved(${between(beside, there)}, next, m, lowest, left + digit, digit);

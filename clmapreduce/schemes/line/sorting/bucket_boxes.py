@@ -26,7 +26,7 @@ class BucketBox:
 
 
 _BOX = BucketBox(bytes=1 << 16, most=2048, drawn=16, codes=16, bits=11, groups=2, items=16)
-_FROM = {4: 1 << 20, 8: 1 << 18}
+_FROM = {4: 1 << 19, 8: 1 << 16}
 """Keys from which on buckets take less time than digits of all keys, by the bytes of a key."""
 
 

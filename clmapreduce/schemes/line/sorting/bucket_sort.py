@@ -20,7 +20,9 @@ from clmapreduce.schemes.line.sorting.radix_keys import RadixKeys
 from clmapreduce.schemes.line.sorting.radix_sort import LINE, CountsText, WalkText
 from clmapreduce.schemes.line.sorting.sort_problem import SortProblem
 
-HEADS = 8
+PIECES = 16
+"""Pieces of the order of keys at most, between which codes leave gaps out."""
+HEADS = 4 + 2 * PIECES
 """Marks in front of the ends of buckets."""
 TILE = 64
 """Keys by which shares are rounded."""
@@ -41,6 +43,7 @@ class SampleText(KernelText):
     drawn: int
     codes: int
     heads = HEADS
+    most_pieces = PIECES
 
     @property
     def least(self) -> int:
@@ -49,7 +52,7 @@ class SampleText(KernelText):
 
     @property
     def arrays(self) -> tuple[LocalArray, ...]:
-        return (LocalArray("next", "int" if self.narrow else "long", 256),)
+        return LocalArray("next", "int" if self.narrow else "long", 256), LocalArray("ends", self.word, PIECES)
 
 
 @dataclass(frozen=True, eq=False)
@@ -113,7 +116,7 @@ class _Buckets:
         index, word = (INT32 if self.line.narrow else INT64), problem.keys.dtype
         sizes = {"counts": ((self.groups << self.bits) + 1) * index.itemsize, "total": INT64.itemsize}
         sizes |= {"sample0": sampled * word.itemsize, "sample1": sampled * word.itemsize}
-        sizes |= {"marks": (HEADS + 2 * self.count) * word.itemsize, "table": 2 << self.box.codes}
+        sizes |= {"marks": (HEADS + 2 * self.count) * word.itemsize, "table": 2 * ((1 << self.box.codes) + PIECES + 1)}
         for name, dtype in (("keys", word), ("values", problem.values)):
             if dtype is not None:
                 sizes[name] = problem.length * dtype.itemsize
@@ -138,15 +141,17 @@ class _Buckets:
         carried = ("keys",) if problem.values is None else ("keys", "values")
         rooms, spare = tuple(f"{name}_room" for name in carried), tuple(self.spare)
         results = ("out0", "out1")[: problem.wants_keys + (problem.values is not None)]
+        notes = spare[0]  # two bytes a key in memory that is not needed yet
         ends, sampled = ("marks", "table"), ("sample0", "sample1")
+        known = ("counts", *ends, notes)
         placed = (*carried, "counts", *rooms, *spare, *results)
         items: Arguments = (("idx", groups), ("idx", self.room), ("int", self.items))
         chunks, written = groups << self.bits, tuple(dict.fromkeys((*carried, *rooms, *spare, *results)))
         return (
             Stage(sample, 1, 1, ("in0", *sampled, *ends, *n), ("in0",), (*sampled, *ends)),
-            Stage(counts, groups, 1, ("in0", "counts", *ends, *sizes), ("in0", *ends), ("counts",)),
+            Stage(counts, groups, 1, ("in0", "counts", *ends, notes, *sizes), ("in0", *ends), ("counts", notes)),
             Stage(self.bases, 1, 1, ("counts", "total", ("idx", chunks)), ("counts",), ("counts", "total")),
-            Stage(walk, groups, 1, (*given, "counts", *carried, *ends, *sizes), (*given, "counts", *ends), carried),
+            Stage(walk, groups, 1, (*given, "counts", *carried, *ends, notes, *sizes), (*given, *known), carried),
             Stage(last, self.items, 1, (*placed, *items), (*carried, "counts"), written),
         )
 

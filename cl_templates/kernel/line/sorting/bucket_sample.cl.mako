@@ -8,10 +8,6 @@
 <%namespace name="radix" file="/radix.cl.mako"/>
 <%namespace name="buckets" file="/buckets.cl.mako"/>
 <%namespace name="moves" file="/moves.cl.mako"/>
-<%!
-FEW_PIECES = 4
-"""Of up to so many pieces a code takes less time than a note of its bucket."""
-%>
 <%
 samples = digits * drawn
 bits = 8 * keys.number.itemsize
@@ -48,7 +44,7 @@ ${mode.kernel_head("cmr_bucket_sample", parameters)} {
         for (int k = ${drawn}; k <= ${samples - drawn}; k++) {
             const int is_last = k == ${samples - drawn};
             if (is_last || (cut > 0 && out0[k] - out0[k - 1] >= cut && pieces < ${most_pieces - 1})) {
-                marks[4 + 2 * pieces] = lowest;
+                marks[3 + 2 * pieces] = lowest;
                 ends[pieces] = out0[is_last ? k : k - 1];
                 span += ends[pieces] - lowest;
                 lowest = out0[k];
@@ -61,8 +57,8 @@ ${mode.kernel_head("cmr_bucket_sample", parameters)} {
             left_out = length > kept ? length - kept : 0;
             const ${word} unit = (${word})1 << left_out;
             for (int p = 0; p < pieces; p++) {
-                const ${word} gap = p + 1 < pieces ? marks[6 + 2 * p] - ends[p] : 0;
-                marks[5 + 2 * p] = ends[p] + (unit < gap ? unit : gap);
+                const ${word} gap = p + 1 < pieces ? marks[5 + 2 * p] - ends[p] : 0;
+                marks[4 + 2 * p] = ends[p] + (unit < gap ? unit : gap);
             }
             int next_code = 0, bucket = 0, inside = 0, k = 0;
             searched = 0;
@@ -107,5 +103,4 @@ ${mode.kernel_head("cmr_bucket_sample", parameters)} {
     marks[0] = (${word})left_out;
     marks[1] = (${word})steps;
     marks[2] = (${word})pieces;
-    marks[3] = (${word})(steps > 1 || pieces > ${FEW_PIECES});
 }

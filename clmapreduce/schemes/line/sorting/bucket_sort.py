@@ -22,7 +22,7 @@ from clmapreduce.schemes.line.sorting.sort_problem import SortProblem
 
 PIECES = 16
 """Pieces of the order of keys at most, between which codes leave gaps out."""
-HEADS = 4 + 2 * PIECES
+HEADS = 3 + 2 * PIECES
 """Marks in front of the ends of buckets."""
 TILE = 64
 """Keys by which shares are rounded."""
@@ -64,7 +64,6 @@ class BucketCountsText(CountsText):
 @dataclass(frozen=True, eq=False)
 class BucketWalkText(WalkText):
     template = "kernel/line/sorting/bucket_walk"
-    heads = HEADS
 
 
 @dataclass(frozen=True, eq=False)
@@ -141,17 +140,16 @@ class _Buckets:
         carried = ("keys",) if problem.values is None else ("keys", "values")
         rooms, spare = tuple(f"{name}_room" for name in carried), tuple(self.spare)
         results = ("out0", "out1")[: problem.wants_keys + (problem.values is not None)]
-        notes = spare[0]  # two bytes a key in memory that is not needed yet
+        noted = spare[0]  # two bytes a key in memory that is not needed yet
         ends, sampled = ("marks", "table"), ("sample0", "sample1")
-        known = ("counts", *ends, notes)
         placed = (*carried, "counts", *rooms, *spare, *results)
         items: Arguments = (("idx", groups), ("idx", self.room), ("int", self.items))
         chunks, written = groups << self.bits, tuple(dict.fromkeys((*carried, *rooms, *spare, *results)))
         return (
             Stage(sample, 1, 1, ("in0", *sampled, *ends, *n), ("in0",), (*sampled, *ends)),
-            Stage(counts, groups, 1, ("in0", "counts", *ends, notes, *sizes), ("in0", *ends), ("counts", notes)),
+            Stage(counts, groups, 1, ("in0", "counts", noted, *ends, *sizes), ("in0", *ends), ("counts", noted)),
             Stage(self.bases, 1, 1, ("counts", "total", ("idx", chunks)), ("counts",), ("counts", "total")),
-            Stage(walk, groups, 1, (*given, "counts", *carried, *ends, notes, *sizes), (*given, *known), carried),
+            Stage(walk, groups, 1, (*given, noted, "counts", *carried, *sizes), (*given, noted, "counts"), carried),
             Stage(last, self.items, 1, (*placed, *items), (*carried, "counts"), written),
         )
 

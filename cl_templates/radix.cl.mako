@@ -47,3 +47,28 @@ INLINE ${word} cmr_unmapped(${word} k) {
 <%def name="stored(k)">${k if keys.in_place or not last else f"cmr_unmapped({k})"}</%def>
 ## The digit of a word that was read.
 <%def name="digit(k)">((uint)((${f"cmr_mapped({k})" if keys.in_place else k}) >> shift) & ${digits - 1})</%def>
+## A word that was read, in the order of unsigned numbers.
+<%def name="ordered(k)" buffered="True">${f"cmr_mapped({k})" if keys.in_place else k}</%def>
+## A word in that order as it is stored in the end.
+<%def name="result(k)" buffered="True">${k if keys.in_place else f"cmr_unmapped({k})"}</%def>
+## cmr_mapped for several words at a time.
+<%def name="lanes_function(T)">
+<%
+literal = lambda number: f"({T}){number:#x}{'ul' if keys.number.itemsize == 8 else 'u'}"
+top = literal(keys.sign)
+flipped = f"k ^= (({T})0 - (k >> {literal(keys.bits - 1)})) | {top};"
+%>
+INLINE ${T} cmr_mapped_${T}(${T} k) {
+% if keys.kind == "i":
+    k ^= ${top};
+% elif keys.kind == "f" and keys.ties:
+    const ${T} size = k & ~${top};
+    k = size > ${literal(keys.infinity)} ? ~${top} : (size == ${literal(0)} ? ${literal(0)} : k);
+    ${flipped}
+% elif keys.kind == "f":
+    ${flipped}
+    k -= ${literal(keys.negative_nans)};
+% endif
+    return ${"~k" if keys.descending else "k"};
+}
+</%def>

@@ -26,7 +26,8 @@ from clmapreduce.schemes.line.scan import Prefixes, plan_scan
 from clmapreduce.schemes.line.series.power_series import plan_power_series
 from clmapreduce.schemes.line.series.power_sum import PowerSum, plan_power_sum
 from clmapreduce.schemes.line.series.series_function import SeriesFunction, plan_series_function
-from clmapreduce.schemes.line.sorting.radix_sort import SortProblem, plan_sort
+from clmapreduce.schemes.line.sorting.line_sort import plan_sort
+from clmapreduce.schemes.line.sorting.sort_problem import SortProblem
 from clmapreduce.schemes.line.unfold import Powers, plan_unfold
 from clmapreduce.schemes.line.upsweep import plan_upsweep
 

@@ -19,7 +19,7 @@ from clmapreduce.formula.formula import Access
 from clmapreduce.planning.lines import SortRequest
 from clmapreduce.planning.mode import choose_mode
 from clmapreduce.schemes.line.sorting.radix_keys import RadixKeys
-from clmapreduce.schemes.line.sorting.radix_sort import SortProblem
+from clmapreduce.schemes.line.sorting.sort_problem import SortProblem
 
 
 def check_keys(dtype: DType, what: str) -> None:

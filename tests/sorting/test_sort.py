@@ -14,8 +14,9 @@ import clmapreduce as cm
 from clmapreduce.calls.options import Options
 from clmapreduce.modes import ComputeMode
 from clmapreduce.schemes.line.sorting import radix_boxes, radix_sort
+from clmapreduce.schemes.line.sorting.line_sort import plan_sort
 from clmapreduce.schemes.line.sorting.radix_keys import RadixKeys
-from clmapreduce.schemes.line.sorting.radix_sort import SortProblem, plan_sort
+from clmapreduce.schemes.line.sorting.sort_problem import SortProblem
 from clmapreduce.sorting import arrays, line
 
 pytestmark = pytest.mark.drawn

@@ -9,8 +9,9 @@ import numpy as np
 from clmapreduce.dtypes import INT64
 from clmapreduce.modes import ComputeMode
 from clmapreduce.plan import Facts, Plan
+from clmapreduce.schemes.line.sorting.line_sort import plan_sort
 from clmapreduce.schemes.line.sorting.radix_keys import RadixKeys
-from clmapreduce.schemes.line.sorting.radix_sort import SortProblem, plan_sort
+from clmapreduce.schemes.line.sorting.sort_problem import SortProblem
 
 
 def every_sort_plan(facts: Facts, mode: ComputeMode, length: int) -> Iterator[tuple[str, Plan]]:

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import TypeAlias
 
 from clmapreduce.domain.line import Line
-from clmapreduce.dtypes import INT32, INT64, DType, c_name
+from clmapreduce.dtypes import INT32, INT64, c_name
 from clmapreduce.modes import ComputeMode, Scope
 from clmapreduce.plan import Arguments, Facts, LocalArray, Plan, Stage
 from clmapreduce.reductions.text import OperatorText
@@ -21,40 +21,13 @@ from clmapreduce.schemes.common.local_arrays import accumulators
 from clmapreduce.schemes.line.bases import ADDED, BasesText
 from clmapreduce.schemes.line.sorting.radix_boxes import RadixBox, radix_box
 from clmapreduce.schemes.line.sorting.radix_keys import RadixKeys
+from clmapreduce.schemes.line.sorting.sort_problem import SortProblem
 
 Names: TypeAlias = "tuple[str, ...]"
 """Arrays of a plan."""
 
 LINE = 128
 """Bytes of a digit that wait for each other: two lines of a cache, which are written half as often as one."""
-
-
-@dataclass(frozen=True)
-class SortProblem:
-    """`length` keys, 1 at least, to be sorted, and what goes with them. wants_keys: sorted keys are wanted. values: the
-    dtype of what goes with each key, if anything; a word of 1 to 8 bytes. results: the dtype in which these are wanted.
-    counts_up: these are the keys' indices. bits: of the keys that differ, from the lowest on; all if None.
-
-    Arrays: "in0" the keys, "in1" values that are given; "out0" the keys if wanted, the values behind them.
-    """
-
-    keys: RadixKeys
-    length: int
-    wants_keys: bool = True
-    values: DType | None = None
-    results: DType | None = None
-    counts_up: bool = False
-    bits: int | None = None
-
-    @property
-    def significant(self) -> int:
-        """How many bits order the keys."""
-        return self.keys.bits if self.bits is None else max(1, self.bits)
-
-    @property
-    def itemsize(self) -> int:
-        """Bytes of a key and its value."""
-        return self.keys.number.itemsize + (0 if self.values is None else self.values.itemsize)
 
 
 @dataclass(frozen=True, eq=False)
@@ -119,14 +92,17 @@ class WalkText(PlacingText):
         return dict(zip(("keys_line", "values_line"), self.sizes, strict=True))
 
     @property
+    def columns(self) -> tuple[tuple[str, str, str, str], ...]:
+        """What goes along: the array where to, the one in which it waits, the C types in that and in memory."""
+        keys = (("out0", "keys_line", self.word, self.word),) if self.stores_keys else ()
+        values = (("out1", "values_line", self.values, self.stored_values),) if self.values else ()
+        return keys + values
+
+    @property
     def arrays(self) -> tuple[LocalArray, ...]:
-        index = "int" if self.narrow else "long"
-        lines = [LocalArray("next", index, self.digits)]
-        if self.gathered and self.stores_keys:
-            lines.append(LocalArray("keys_line", self.word, self.digits * self.line))
-        if self.gathered and self.values:
-            lines.append(LocalArray("values_line", self.values, self.digits * self.line))
-        return tuple(lines)
+        places = LocalArray("next", "int" if self.narrow else "long", self.digits)
+        lines = [LocalArray(name, kind, self.digits * self.line) for _, name, kind, _ in self.columns if self.gathered]
+        return (places, *lines)
 
 
 @dataclass(frozen=True, eq=False)
@@ -225,10 +201,10 @@ class _Passes:
         return WalkText(*common, LINE // max(sizes) if gathers else 0, sizes)
 
 
-def plan_sort(
+def plan_radix_sort(
     problem: SortProblem, mode: ComputeMode, facts: Facts, box: RadixBox | None = None, streaming: bool = False
 ) -> Plan:
-    """The plan of a sort. streaming: outputs start where a whole vector may be stored past the caches."""
+    """The plan of a radix sort. streaming: as of `plan_sort`."""
     box = radix_box(problem.itemsize, mode, facts) if box is None else box
     passes = _Passes(problem, mode, facts, box, streaming)
     stages = tuple(stage for p in range(passes.count) for stage in passes.stages(p))

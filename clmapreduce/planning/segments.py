@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from clmapreduce.domain.marked import Marked
@@ -35,6 +36,13 @@ class SegmentsRequest(PlanRequest):
     @property
     def work(self) -> float:
         return float(self.domain.weight * self.domain.columns * self.layout.formula.operations)
+
+    def boxes(self, facts: Facts) -> Mapping[str, SegmentBox | TeamBox]:
+        return {"box": self.box}
+
+    @property
+    def sizes(self) -> tuple[int, ...]:
+        return self.domain.length, self.domain.segments, self.domain.columns
 
     def plan(self, facts: Facts) -> Plan:
         scheme, box = choose(self.layout, self.domain, self.mode, facts, box=self.box)

@@ -37,10 +37,15 @@ class Tuned:
     ms_after: float
 
     def __repr__(self) -> str:
+        return f"{self.what}: {self.words}"
+
+    @property
+    def words(self) -> str:
+        """The times, and what differs between the boxes."""
         if self.box_after == self.box_before:
-            return f"{self.what}: {self.ms_before:.4g} ms with {_box_text(self.box_after, None)}, none is faster"
+            return f"{self.ms_before:.4g} ms with {_box_text(self.box_after, None)}, none is faster"
         before, after = _box_text(self.box_before, self.box_after), _box_text(self.box_after, self.box_before)
-        return f"{self.what}: {self.ms_before:.4g} ms with {before}, {self.ms_after:.4g} ms with {after}"
+        return f"{self.ms_before:.4g} ms with {before}, {self.ms_after:.4g} ms with {after}"
 
     def _repr_html_(self) -> str:
         """What a notebook shows: times and boxes, before and after."""

@@ -11,7 +11,11 @@ import clmapreduce as cm
 from clmapreduce import cli
 from clmapreduce.bench import run, tuning
 from clmapreduce.device import tuned
+from clmapreduce.modes import ComputeMode
 from clmapreduce.planning.request import MEASURED
+from clmapreduce.schemes.common.boxes import LineBoxes
+from clmapreduce.schemes.pairs.rows import Rows
+from clmapreduce.schemes.segments.lanes import Lanes
 from clmapreduce.tuning import search
 
 SHORT = (run.Lengths(10_007, 301),)
@@ -19,9 +23,14 @@ SHORT = (run.Lengths(10_007, 301),)
 
 @pytest.fixture
 def alone(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A table that holds nothing. The first box that is tried is called the faster one, and no other."""
+    """A table that holds nothing, and a number of a box to vary. The first box that is tried is called the faster one, and
+    no other.
+    """
     monkeypatch.setattr(tuned, "__version__", secrets.token_hex(8))
     monkeypatch.setattr(tuned, "TABLE", tuned.BoxStore())
+    monkeypatch.setattr(LineBoxes, "limits", {ComputeMode.SEQUENTIAL: {"unroll": (1, 8)}})
+    monkeypatch.setattr(Lanes, "limits", {ComputeMode.SEQUENTIAL: {"unroll": (2, 8)}})
+    monkeypatch.setattr(Rows, "limits", {ComputeMode.SEQUENTIAL: {"tile": (256, 1024)}})
     first: list[Any] = []
 
     def compare(champion: Any, challenger: Any) -> tuple[float, float]:
@@ -36,7 +45,7 @@ def test_calls_are_tuned_and_said(
     only: str, context: cm.Context, alone: None, capsys: pytest.CaptureFixture[str]
 ) -> None:
     with cm.Context(context.device) as own:
-        assert tuning.show(own, only, 6.0, SHORT) == 0
+        assert tuning.show(own, only, 200.0, SHORT) == 0
         text = capsys.readouterr().out
         names = [name.strip() for name in only.split(",")]
         assert context.device.name in text and all(f"\n{name}" in text for name in names)
@@ -50,7 +59,7 @@ def test_a_wrong_result_is_said_and_is_the_exit_code(
 ) -> None:
     monkeypatch.setattr(tuning, "_is_right", lambda case: False)
     with cm.Context(context.device) as own:
-        assert tuning.show(own, "sum", 1.0, SHORT) == 1
+        assert tuning.show(own, "sum", 100.0, SHORT) == 1
     assert "WRONG" in capsys.readouterr().out
 
 

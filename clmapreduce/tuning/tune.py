@@ -96,7 +96,7 @@ def tune(
         raise ModeError(
             f"cm.tune met no call that can be tuned in {quoted(function)}; it takes a function that makes calls on "
             'arrays with elements, such as cm.tune(cm.Reduce("sum"), x) or cm.tune(lambda: train_one_step(x)). '
-            "Sorts, recurrences, series, streamed arrays and calls that are compiled beforehand have no box to tune"
+            "Sorts, recurrences, series, streamed arrays, several devices and compiled pipelines have no box to tune"
         )
     return tuner.results
 

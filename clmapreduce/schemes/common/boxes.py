@@ -44,16 +44,18 @@ class LaunchBox:
 UNLIMITED, LOOPING = 1 << 20, 16
 """Groups of a compute unit: as many as there are tiles, and so many that loop over them."""
 _CPU = LaunchBox(block=1, bytes=64, unroll=4, alone=16384)
+_CPU_FEW = replace(_CPU, groups=8)
+"""Where groups take equally long, few of them leave less to start and to merge."""
 _GPU = LaunchBox(block=256, bytes=16, unroll=4, groups=8)
 
 _SEQUENTIAL = {
-    "map": replace(_CPU, unroll=2),
-    "reduce": replace(_CPU, unroll=1, streams=2),
-    "reduce2": replace(_CPU, unroll=1, streams=2),
-    "locate": replace(_CPU, unroll=8),
-    "logsumexp": replace(_CPU, unroll=16),
+    "map": replace(_CPU, unroll=2, groups=16),
+    "reduce": replace(_CPU_FEW, unroll=1, streams=2),
+    "reduce2": replace(_CPU_FEW, unroll=1, streams=2),
+    "locate": replace(_CPU_FEW, unroll=8),
+    "logsumexp": replace(_CPU_FEW, unroll=16),
     "pair": replace(_CPU, bytes=32, streams=2),
-    "scan": _CPU,
+    "scan": _CPU_FEW,
     "recurrence": replace(_CPU, streams=8, groups=16),
     "maps": replace(_CPU, unroll=1, streams=4),
     "iterate": _CPU,

@@ -58,7 +58,7 @@ _PAIRS_SEQUENTIAL = {
     "sum": _PAIR_CPU,
     "argument": replace(_PAIR_CPU, at_once=8),
     "logsumexp": replace(_PAIR_CPU, at_once=4),
-    "kmin": replace(_PAIR_CPU, at_once=4),
+    "kmin": replace(_PAIR_CPU, at_once=1),
 }
 _PAIRS_SEQUENTIAL_LONG = {name: replace(box, at_once=8) for name, box in _PAIRS_SEQUENTIAL.items()}
 _PAIRS_SEQUENTIAL_LOOP = {name: replace(box, at_once=4) for name, box in _PAIRS_SEQUENTIAL.items()}

@@ -117,4 +117,4 @@ class LanesBox(SegmentBox):
 
 def lanes_box() -> LanesBox:
     """The box for segments on a CPU, whose chunks are walked in vectors by one item each."""
-    return LanesBox(1, 2048, 128, bytes=64)
+    return LanesBox(1, 4096, 128, bytes=64)

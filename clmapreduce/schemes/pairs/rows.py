@@ -180,4 +180,6 @@ def _kind(bound: PairBound) -> str:
         return "kmin"
     if bound.scale != 1:
         return "logsumexp"
-    return "argument" if bound.rare else "sum"
+    if bound.rare:
+        return "argument"
+    return "sum" if len(bound.components) == 1 else "sums"

@@ -35,6 +35,11 @@ class PlanRequest(ABC):
         return replace(self, **{name: box})  # type: ignore[type-var]  # requests are dataclasses
 
     @property
+    def boxed(self) -> PlanRequest:
+        """The request with the boxes that its plan has."""
+        return self
+
+    @property
     def sizes(self) -> tuple[int, ...]:
         """The sizes of the problem: a measured box serves those of the same powers of two."""
         return ()
@@ -50,6 +55,10 @@ class MeasuredRequest(PlanRequest):
 
     static: PlanRequest
     inner: PlanRequest
+
+    @property
+    def boxed(self) -> PlanRequest:
+        return self.inner
 
     @property
     def work(self) -> float:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from clmapreduce.domain.marked import Marked
 from clmapreduce.domain.segments import Segments
@@ -103,6 +103,21 @@ class RunsRequest(RunCountsRequest):
 
     last: bool
     padded: bool
+
+    @property
+    def mode(self) -> ComputeMode:  # type: ignore[override]
+        return self.problem.mode
+
+    def boxes(self, facts: Facts) -> Mapping[str, LaunchBox]:
+        return {} if self.padded else {"box": self.problem.box}  # what lies behind the runs compares with nothing
+
+    def in_box(self, name: str, box: LaunchBox) -> RunsRequest:
+        assert name == "box"
+        return replace(self, problem=replace(self.problem, box=box))
+
+    @property
+    def sizes(self) -> tuple[int, ...]:
+        return (self.problem.pairs,)
 
     def plan(self, facts: Facts) -> Plan:
         return self.problem.plan_runs(self.last, self.padded, facts)

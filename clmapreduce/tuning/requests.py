@@ -73,8 +73,7 @@ class CallProblems:
     def problem(self, name: str) -> BoxProblem:
         """The problem of a box."""
         context, static = self._context, self._static
-        measured = context.measured(static)
-        request = measured.inner if isinstance(measured, MeasuredRequest) else static
+        request = context.measured(static).boxed
         key = self.key(name)
         before = request.boxes(context.facts)[name] if tuned.TABLE.find(key) is not None else None
         return BoxProblem(

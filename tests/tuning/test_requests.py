@@ -77,7 +77,7 @@ def jobs(rng: np.random.Generator, n: int, mode: str) -> dict[str, Job]:
         "chain": Job((x,), 1, lambda a: chain(a, mode=mode), np.square(wide).mean(), lambda a: chain.explain(a, mode=mode)),
         "softmax": Job((x,), 0, lambda a: fused(a, mode=mode), weights / weights.sum(), lambda a: fused.explain(a, mode=mode)),
         "segments": Job((x, offsets), 1, lambda a, o: cm.segmented_reduce(a, o, mode=mode), sums),
-        "by key": Job((keys, x), 1, lambda k, a: cm.reduce_by_key(k, a, mode=mode)[1], sums[np.diff(offsets) > 0]),
+        "by key": Job((keys, x), 2, lambda k, a: cm.reduce_by_key(k, a, mode=mode)[1], sums[np.diff(offsets) > 0]),
         "spmv": Job((*matrix, vector), 1, lambda *a: cm.spmv(a[:3], a[3], mode=mode), products),
     }  # fmt: skip
 
@@ -93,7 +93,7 @@ def fresh(context: cm.Context, monkeypatch: pytest.MonkeyPatch) -> cm.Context:
     """A context of its own, a table that holds nothing, and one or two numbers of a box to vary, by a step."""
     monkeypatch.setattr(tuned, "__version__", secrets.token_hex(8))
     monkeypatch.setattr(tuned, "TABLE", tuned.BoxStore())
-    sequential, parallel = {"unroll": (1, 8)}, {"unroll": (1, 2), "block": (32, 64)}
+    sequential, parallel = {"unroll": (1, 8), "groups": (64, 128)}, {"unroll": (1, 2), "block": (32, 64)}
     monkeypatch.setattr(LineBoxes, "limits", {ComputeMode.SEQUENTIAL: sequential, ComputeMode.PARALLEL: parallel})
     monkeypatch.setattr(Lanes, "limits", {ComputeMode.SEQUENTIAL: {"least": (1024, 2048)}})
     walk = {ComputeMode.SEQUENTIAL: {"least": (1024, 2048)}, ComputeMode.PARALLEL: {"least": (64, 128)}}
@@ -128,6 +128,7 @@ def test_calls_of_every_kind_use_measured_boxes(
         assert job.explain is None or MEASURED not in job.explain(*arrays)
         results = cm.tune(job.call, *arrays, context=fresh, seconds=100)
         assert len(results) >= max(1, job.boxes)
+        assert name != "by key" or any(one.what.startswith("Runs of int32") for one in results)
         assert any(one.box_after != one.box_before and one.ms_after == one.ms_before / 2 for one in results), results
 
         plans: list[str] = []

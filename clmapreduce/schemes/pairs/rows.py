@@ -180,6 +180,4 @@ def _kind(bound: PairBound) -> str:
         return "kmin"
     if bound.scale != 1:
         return "logsumexp"
-    if bound.rare:
-        return "argument"
-    return "sum" if len(bound.components) == 1 else "sums"
+    return "argument" if bound.rare else "sum" if len(bound.components) == 1 else "sums"

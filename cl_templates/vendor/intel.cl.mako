@@ -5,6 +5,7 @@
 <%namespace name="exponentials" file="/elementary/exponentials.cl.mako"/>
 <%namespace name="arctangents" file="/elementary/arctangents.cl.mako"/>
 <%namespace name="turns" file="/elementary/turns.cl.mako"/>
+<%namespace name="fast" file="/elementary/fast.cl.mako"/>
 ## It makes one call of a sine and a cosine of the same number, and crashes where that number is a sine itself, beside its cosine (2026.22): as one call they are let be.
 <%def name="cos(T)">
 % if T.startswith(("float", "double")):
@@ -28,3 +29,8 @@ ${portable.cos(T)}
 <%def name="atan(T)">${arctangents.atan(T, 64) if T.startswith("float") else portable.atan(T)}</%def>
 <%def name="atan2(T)">${arctangents.atan2(T, 64) if T.startswith("float") else portable.atan2(T)}</%def>
 <%def name="tan(T)">${turns.turn(T, "tan", 64) if T.startswith("float") else portable.tan(T)}</%def>
+## In the inner loops of pairs.
+<%def name="log_fast(T)">${fast.log_fast(T, 64)}</%def>
+<%def name="sin_fast(T)">${fast.sin_fast(T, 64)}</%def>
+<%def name="cos_fast(T)">${fast.cos_fast(T, 64)}</%def>
+<%def name="power_fast(T)">${fast.power_fast(T, 64)}</%def>

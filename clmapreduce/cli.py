@@ -1,4 +1,4 @@
-"""The command line: `clmapreduce devices | doctor | demo | bench | completion`."""
+"""The command line: `clmapreduce devices | doctor | demo | bench | tune | completion`."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from collections.abc import Sequence
 
 import clmapreduce as cm
 from clmapreduce import demo
-from clmapreduce.bench import run
+from clmapreduce.bench import run, tuning
 from clmapreduce.doctor import report
 from clmapreduce.doctor.diagnosis import diagnose, facts_of
 from clmapreduce.terminal.completion import complete, script
@@ -32,6 +32,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
             return report.show(diagnose(options.full), options.json)
         if options.command == "bench":
             return _bench(options, sys.argv[1:] if arguments is None else arguments)
+        if options.command == "tune":
+            with cm.use(options.device) as context:
+                return tuning.show(context, options.only, options.seconds)
         if options.command == "completion":
             print(script(options.shell))
             return 0

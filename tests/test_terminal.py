@@ -15,7 +15,7 @@ from clmapreduce.terminal import completion
 from clmapreduce.terminal.fold import fold
 from clmapreduce.terminal.progress import steps
 
-COMMANDS = ("devices", "doctor", "demo", "bench", "completion")
+COMMANDS = ("devices", "doctor", "demo", "bench", "tune", "completion")
 ROOT = Path(__file__).resolve().parents[1]
 
 

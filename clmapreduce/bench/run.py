@@ -41,12 +41,19 @@ class Lengths:
 CPU, GPU = Lengths(1 << 25, 8_192), Lengths(1 << 27, 50_000)
 
 
-def selected(only: str | None) -> tuple[str, ...]:
+def selected(only: str | None, rows: Sequence[str] = ROWS) -> tuple[str, ...]:
     """The names of the rows in a list with commas. Raises ArgumentError for a name that is none."""
-    names = ROWS if only is None else tuple(name.strip() for name in only.split(","))
-    if unknown := [name for name in names if name not in ROWS]:
-        raise cm.ArgumentError(f"there is no row {', '.join(map(repr, unknown))}; the rows are {', '.join(ROWS)}")
+    names = tuple(rows) if only is None else tuple(name.strip() for name in only.split(","))
+    if unknown := [name for name in names if name not in rows]:
+        raise cm.ArgumentError(f"there is no row {', '.join(map(repr, unknown))}; the rows are {', '.join(rows)}")
     return names
+
+
+def seconds_of(seconds: float) -> float:
+    """The time of --seconds. Raises ArgumentError for what is none."""
+    if not 0 <= seconds < float("inf"):
+        raise cm.ArgumentError(f"--seconds is {seconds}; give a number of seconds, 0 or more")
+    return seconds
 
 
 def run(context: cm.Context, names: Sequence[str], seconds: float, command: str, lengths: Lengths | None = None) -> Run:
@@ -55,14 +62,14 @@ def run(context: cm.Context, names: Sequence[str], seconds: float, command: str,
     lengths = lengths or (CPU if device.kind == "cpu" else GPU)
     libraries = Libraries(on_gpu=device.kind != "cpu")
     rows = []
-    for case in steps(_cases(context, names, libraries, lengths), len(names), "rows"):
+    for case in steps(cases(context, names, libraries, lengths), len(names), "rows"):
         rows.append(measured(case, context, seconds / len(names), libraries))
         print(as_text(rows[-1]), flush=True)
     versions = {"clmapreduce": cm.__version__, **libraries.versions}
     return Run(facts_of(device), host_facts(), versions, command, rows, libraries.left_out)
 
 
-def _cases(context: cm.Context, names: Sequence[str], libraries: Libraries, lengths: Lengths) -> Iterator[Case]:
+def cases(context: cm.Context, names: Sequence[str], libraries: Libraries, lengths: Lengths) -> Iterator[Case]:
     """The cases by these names, a family's arrays at a time."""
     for family, (make, length) in FAMILIES.items():
         if set(family) & set(names):
@@ -95,8 +102,7 @@ def show(
     ours was right, else 1. Raises ArgumentError for rows or seconds that are none, OSError for files.
     """
     names = selected(only)
-    if not 0 <= seconds < float("inf"):
-        raise cm.ArgumentError(f"--seconds is {seconds}; give a number of seconds, 0 or more")
+    seconds = seconds_of(seconds)
     json = json or output.with_suffix(".json")
     for path in (output, json):
         path.touch()  # a folder that is not there is said before two minutes are over

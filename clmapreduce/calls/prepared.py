@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -11,8 +11,12 @@ import numpy as np
 from clmapreduce.calls.arguments import Arguments, product
 from clmapreduce.calls.call import Call, Output, check_out
 from clmapreduce.calls.options import Options
+from clmapreduce.calls.recording import recorder
 from clmapreduce.device.array import DeviceArray
+from clmapreduce.device.convert import array
 from clmapreduce.device.runtime import Executable
+from clmapreduce.formula.formula import Access
+from clmapreduce.planning.request import PlanRequest
 
 
 @dataclass(frozen=True)
@@ -63,10 +67,41 @@ class Prepared:
         """Whether kernels write whole results, all of them at once, and the host does nothing behind them."""
         return self.then is None and self.executable.plan.window is None and not self.call.writes_in_part
 
+    @property
+    def is_tunable(self) -> bool:
+        """Whether the call may be repeated on arrays of one device to measure its launch boxes."""
+        alone = not self.call.context.members and not any(one.signature.shifted for one in self.call.inputs)
+        return self.is_plain and alone
+
+    def planned_as(self, request: PlanRequest, arguments: Arguments, owner: Any) -> Prepared:
+        """The same call planned by another request, with results of its own. arguments: its own, on the device. owner:
+        of the built plan.
+        """
+        executable = arguments.context.executable(request, owner)
+        return prepare(arguments, executable, self.outputs, Options(), self.call.in_step)
+
+    def fill(self) -> None:
+        """Launches what computes the arrays that kernels read beside the arguments, unless they are known."""
+
     def run(self) -> list[Any]:
         """One result per output, `then` applied to them."""
+        record = recorder()
+        if record is not None:
+            record(self)
+        self.fill()
         results = self.call.run(self.executable, self.outputs, self.targets, self.wait_for)
         return results if self.then is None else self.then(results)
+
+
+def on_device(arguments: Arguments) -> Arguments:
+    """The same arguments with copies of the host's arrays on the device, where results stay."""
+    inputs = (
+        one
+        if isinstance(one.value, DeviceArray) or one.signature.access is Access.ARGUMENT
+        else replace(one, value=array(one.value, arguments.context))
+        for one in arguments.inputs
+    )
+    return replace(arguments, inputs=tuple(inputs), on_device=True)
 
 
 def prepare(

@@ -103,6 +103,37 @@ class PlanCache(Cache[Executable]):
                 self.nbytes -= kernel.nbytes
 
 
+_renewals = 0
+
+
+def renew_calls() -> None:
+    """No ready call that was made before is used again: plans may have other launch boxes since."""
+    global _renewals
+    _renewals += 1
+
+
+class ReadyCalls(Cache[Any]):
+    """Ready calls since the last `renew_calls`."""
+
+    def __init__(self, most: int) -> None:
+        super().__init__(most)
+        self._made = _renewals
+
+    def get(self, key: Hashable) -> Any:
+        self._forget_old()
+        return super().get(key)
+
+    def put(self, key: Hashable, entry: Any) -> None:
+        self._forget_old()
+        super().put(key, entry)
+
+    def _forget_old(self) -> None:
+        if self._made != _renewals:
+            with self._lock:
+                self._made = _renewals
+                self._entries.clear()
+
+
 class Caches:
     """The caches of one owner: a context, or in a context ranges or a user's plan. plans: built plans by `PlanRequest`.
     calls: ready calls by `CallRequest`. operations: those of arrays' operators. repeated: those of primitives, None for
@@ -111,6 +142,6 @@ class Caches:
 
     def __init__(self) -> None:
         self.plans = PlanCache()
-        self.calls: Cache[Any] = Cache(CALLS)
-        self.operations: Cache[Any] = Cache(OPERATIONS)
-        self.repeated: Cache[Any] = Cache(CALLS)
+        self.calls: Cache[Any] = ReadyCalls(CALLS)
+        self.operations: Cache[Any] = ReadyCalls(OPERATIONS)
+        self.repeated: Cache[Any] = ReadyCalls(CALLS)

@@ -18,6 +18,7 @@ from clmapreduce.checks import is_whole, quoted, switch
 from clmapreduce.device.cache import Cache, Caches
 from clmapreduce.device.runtime import Built, Executable, SentTable, facts_of, translated
 from clmapreduce.device.several.devices import several_devices
+from clmapreduce.device.tuned import MeasuredBoxes
 from clmapreduce.domain.launch_table import LaunchTable
 from clmapreduce.errors import ArgumentError, DeviceError, SettingError
 from clmapreduce.log import LOG
@@ -105,6 +106,7 @@ class Context:
         self.facts: Facts = facts_of(self.device)
         self._kernels: MutableMapping[KernelSpec, Built] = WeakValueDictionary()
         self._caches = Caches()
+        self._boxes = MeasuredBoxes(self.device, self.facts)
         self._tables: WeakKeyDictionary[LaunchTable, SentTable] = WeakKeyDictionary()
         self._plan_copies: WeakKeyDictionary[Executable, Executable] = WeakKeyDictionary()
         self._owned: WeakKeyDictionary[Any, Caches] = WeakKeyDictionary()
@@ -166,8 +168,17 @@ class Context:
                 caches = self._owned[owner] = Caches()
             return caches
 
+    def measured(self, request: PlanRequest) -> PlanRequest:
+        """The request in the launch boxes that `cm.tune` measured for it on this device; as it is where there are
+        none.
+        """
+        return self._boxes.of(request)
+
     def executable(self, request: PlanRequest, owner: Any = None) -> Executable:
-        """The built plan of a request; equal requests share it. owner: of the cache, if not the context."""
+        """The built plan of a request, in measured boxes where there are some; equal requests share it. owner: of the
+        cache, if not the context.
+        """
+        request = self.measured(request)
         key = request.key
         with self._lock:
             plans = self.caches(owner).plans

@@ -13,6 +13,7 @@ from clmapreduce.calls.explain import Explanation, explained, no_launch
 from clmapreduce.calls.options import Options
 from clmapreduce.calls.prepared import Planned, Prepared, prepare
 from clmapreduce.calls.progress import followed
+from clmapreduce.calls.recording import recorder
 from clmapreduce.calls.repeat.ready import ReadyCall, is_repeatable
 from clmapreduce.calls.repeat.request import CallRequest
 from clmapreduce.calls.tracing import check_device
@@ -21,6 +22,7 @@ from clmapreduce.device.cache import Cache
 from clmapreduce.device.context import Context
 from clmapreduce.device.convert import array
 from clmapreduce.device.runtime import source_of
+from clmapreduce.device.tuned import tunings
 from clmapreduce.domain.dense import Pairwise
 from clmapreduce.dtypes import FLOAT32, INT32, INT64, DType, widened
 from clmapreduce.errors import ModeError, ShapeError
@@ -34,7 +36,7 @@ from clmapreduce.planning.passes import Look
 from clmapreduce.ranges import Ranges
 from clmapreduce.reductions.pairs.base import PairOptions, PairReduction
 from clmapreduce.schemes.pairs.boxes import Box
-from clmapreduce.tuning.measured import MeasuredChoice, recorder, tunings
+from clmapreduce.tuning.measured import MeasuredChoice
 from clmapreduce.vector.node import Variable, Vector
 
 BACKENDS = {"auto": "auto", "1D": "1D", "2D": "2D", "CPU": "auto", "GPU": "auto"}

@@ -22,12 +22,12 @@ from clmapreduce.device.convert import array
 from clmapreduce.device.several.copies import copy_on
 from clmapreduce.device.several.spread import Block, spread
 from clmapreduce.device.tile_calls import TileCalls
+from clmapreduce.device.tuned import text_of
 from clmapreduce.dtypes import DType
 from clmapreduce.pairwise.call import PairCall, explain_pairs, plan_pairs, reduce_pairs
 from clmapreduce.pairwise.pair_tiles import Arrays, PairTiles, tiles_of
 from clmapreduce.pairwise.partial import PARTS
 from clmapreduce.ranges import Ranges
-from clmapreduce.tuning.measured import text_of
 from clmapreduce.tuning.rates import known_rate, note_rate
 from clmapreduce.vector.node import Category, Variable
 

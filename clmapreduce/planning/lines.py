@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import ClassVar
 
 from clmapreduce.domain.line import Line
 from clmapreduce.dtypes import DType
@@ -37,7 +40,11 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class LineRequest(PlanRequest):
-    """A formula at every index of a line. box: the launch box of the scheme."""
+    """A formula at every index of a line. box: the launch box of the scheme. tuned: the fields whose boxes tuning
+    varies; a line that is streamed, or walked by one work-item, keeps its own.
+    """
+
+    tuned: ClassVar[tuple[str, ...]] = ()
 
     formula: Formula
     line: Line
@@ -50,11 +57,21 @@ class LineRequest(PlanRequest):
 
     def in_float32(self) -> Self:
         return replace(self, formula=in_float32(self.formula, stores=False))
+    def boxes(self, facts: Facts) -> Mapping[str, LaunchBox]:
+        if self.line.window is not None or not self.box.groups:
+            return {}
+        return {name: getattr(self, name) for name in self.tuned}
+
+    @property
+    def sizes(self) -> tuple[int, ...]:
+        return (self.line.length,)
 
 
 @dataclass(frozen=True)
 class MapRequest(LineRequest):
     """streaming: stores go past the caches."""
+
+    tuned = ("box",)
 
     streaming: bool = False
 
@@ -70,6 +87,8 @@ class MapRequest(LineRequest):
 class ReduceRequest(LineRequest):
     """on_host: the host merges the accumulators of the groups."""
 
+    tuned = ("box",)
+
     bound: Bound
     on_host: bool = False
 
@@ -84,6 +103,8 @@ class ReduceRequest(LineRequest):
 @dataclass(frozen=True)
 class ScanRequest(LineRequest):
     """narrow, wide: the operator inside a tile, and between tiles. reduce_box: of the launch that sums the tiles."""
+
+    tuned = ("box", "reduce_box")
 
     narrow: Bound
     wide: Bound
@@ -125,6 +146,8 @@ class UnfoldRequest(LineRequest):
     """Powers of a base, the formula's value, from `first_power` on. bound: multiplies them; None for the formula's
     values themselves. dtype: of the results.
     """
+
+    tuned = ("box",)
 
     bound: Bound | None
     dtype: DType

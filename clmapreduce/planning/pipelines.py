@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
 
 from clmapreduce.domain.line import Line, Lines, Window
 from clmapreduce.dtypes import DType
@@ -10,7 +11,7 @@ from clmapreduce.modes import ComputeMode, Scope
 from clmapreduce.plan import Facts, Plan
 from clmapreduce.planning.request import PlanRequest
 from clmapreduce.program.program import Program
-from clmapreduce.schemes.common.boxes import launch_box, strictly_sequential
+from clmapreduce.schemes.common.boxes import LaunchBox, launch_box, strictly_sequential
 from clmapreduce.schemes.line.chain import Chain
 from clmapreduce.schemes.line.fused import Fused, fused_box, plan_fused
 
@@ -30,7 +31,8 @@ class TracedPipeline:
 @dataclass(frozen=True)
 class PipelineRequest(PlanRequest):
     """A pipeline for `rows` lines of `length`. streaming: stores go past the caches. strict: one work-item does it all.
-    why: of the scope, for `explain()`. window: of the line, or of the rows, where host arrays are streamed.
+    why: of the scope, for `explain()`. window: of the line, or of the rows, where host arrays are streamed. own:
+    boxes instead of the default ones, by name.
     """
 
     traced: TracedPipeline
@@ -42,18 +44,46 @@ class PipelineRequest(PlanRequest):
     strict: bool
     why: str
     window: Window | None = None
+    own: tuple[tuple[str, LaunchBox], ...] = ()
+
+    def boxes(self, facts: Facts) -> Mapping[str, LaunchBox]:
+        if self.window is not None or self.strict:
+            return {}
+        return {**self._defaults(facts), **dict(self.own)}
+
+    def in_box(self, name: str, box: LaunchBox) -> PipelineRequest:
+        return replace(self, own=tuple(sorted({**dict(self.own), name: box}.items())))
+
+    @property
+    def sizes(self) -> tuple[int, ...]:
+        return self.length, self.rows
 
     @property
     def work(self) -> float:
         program = self.traced.program
         return float(self.length * self.rows * (len(program.nodes) + len(program.inputs)))
 
+    @property
+    def _fused(self) -> Fused | None:
+        """The lowering to one launch, where that computes it."""
+        return None if self.scope is Scope.DEVICE else self.traced.fused
+
+    @property
+    def _lines(self) -> Lines:
+        return Lines(self.rows, self.length, self.window)
+
+    def _defaults(self, facts: Facts) -> dict[str, LaunchBox]:
+        if self._fused is None:
+            return self.traced.chain.boxes(self.mode, facts)
+        name = fused_box(self.scope, self._lines)
+        return {name: launch_box(name, self.mode, facts)}
+
     def plan(self, facts: Facts) -> Plan:
-        fused = self.traced.fused
-        if self.scope is Scope.DEVICE or fused is None:
+        fused, lines, own = self._fused, self._lines, dict(self.own)
+        if fused is None:
             line = Line(self.length, self.window)
-            return self.traced.chain.plan(line, self.mode, facts, self.streaming, self.strict)
-        lines = Lines(self.rows, self.length, self.window)
-        box = launch_box(fused_box(self.scope, lines), self.mode, facts)
+            return self.traced.chain.plan(line, self.mode, facts, self.streaming, self.strict, own)
+        name = fused_box(self.scope, lines)
+        box = own.get(name) or launch_box(name, self.mode, facts)
         box = strictly_sequential(box) if self.strict else box
         return plan_fused(fused, lines, self.scope, self.mode, facts, box, self.why)

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
 
 from clmapreduce.domain.marked import Marked
 from clmapreduce.domain.segments import Segments
@@ -43,6 +45,12 @@ class SegmentsRequest(PlanRequest):
 
     def in_float32(self) -> Self:
         return replace(self, layout=self.layout.in_float32())
+    def boxes(self, facts: Facts) -> Mapping[str, SegmentBox | TeamBox]:
+        return {"box": self.box}
+
+    @property
+    def sizes(self) -> tuple[int, ...]:
+        return self.domain.length, self.domain.segments, self.domain.columns
 
     def plan(self, facts: Facts) -> Plan:
         scheme, box = choose(self.layout, self.domain, self.mode, facts, box=self.box)
@@ -106,6 +114,21 @@ class RunsRequest(RunCountsRequest):
 
     last: bool
     padded: bool
+
+    @property
+    def mode(self) -> ComputeMode:  # type: ignore[override]
+        return self.problem.mode
+
+    def boxes(self, facts: Facts) -> Mapping[str, LaunchBox]:
+        return {} if self.padded else {"box": self.problem.box}  # what lies behind the runs compares with nothing
+
+    def in_box(self, name: str, box: LaunchBox) -> RunsRequest:
+        assert name == "box"
+        return replace(self, problem=replace(self.problem, box=box))
+
+    @property
+    def sizes(self) -> tuple[int, ...]:
+        return (self.problem.pairs,)
 
     def plan(self, facts: Facts) -> Plan:
         return self.problem.plan_runs(self.last, self.padded, facts)

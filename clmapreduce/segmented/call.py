@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from clmapreduce.calls.arguments import Argument, Arguments, Shape, Signature, product
+from clmapreduce.calls.call import Output
 from clmapreduce.calls.empty import empty_results
 from clmapreduce.calls.options import Options
 from clmapreduce.calls.prepared import Prepared, prepare
@@ -19,6 +20,7 @@ from clmapreduce.checks import choice
 from clmapreduce.device.array import DeviceArray
 from clmapreduce.device.context import Context
 from clmapreduce.device.convert import array
+from clmapreduce.device.runtime import Executable
 from clmapreduce.domain.line import NARROW_LIMIT
 from clmapreduce.domain.segments import Segments
 from clmapreduce.dtypes import DType, aligned
@@ -27,6 +29,7 @@ from clmapreduce.formula.formula import Access, Formula, Input, value_dtype
 from clmapreduce.formula.guard import check_guards
 from clmapreduce.formula.trace import trace
 from clmapreduce.planning.mode import choose_mode
+from clmapreduce.planning.request import PlanRequest
 from clmapreduce.planning.segments import SegmentsRequest
 from clmapreduce.primitives.operand import ACCUMULATE, fitted
 from clmapreduce.reductions.base import Accumulate, ReductionOp
@@ -99,17 +102,23 @@ class SegmentCall:
 
 @dataclass
 class Reduction(Prepared):
-    """A reduction over segments that is ready to run. cuts: what its kernels read, if they do. looks: as for
-    `prepare_segments`.
+    """A reduction over segments that is ready to run. cuts: what its kernels read, if they do. request: for its plan,
+    in the static box. looks: as for `prepare_segments`.
     """
 
     cuts: ChunkStarts | None = None
+    request: SegmentsRequest | None = None
     looks: bool = False
 
-    def run(self) -> list[Any]:
+    def fill(self) -> None:
         if self.cuts is not None:
             self.cuts.fill()
-        return super().run()
+
+    def planned_as(self, request: PlanRequest, arguments: Arguments, owner: Any) -> Reduction:
+        assert self.request is not None
+        executable = arguments.context.executable(request, owner)
+        inputs = arguments.inputs if self.cuts is None else arguments.inputs[:-1]
+        return _in_its_box(self.request, executable, replace(arguments, inputs=inputs), self.outputs, Options())
 
     def stop_where(self, wrong: DeviceArray) -> None:
         """Lets it do nothing where that is true, on the device."""
@@ -221,18 +230,31 @@ def prepare_segments(
     read = zip(elements, layout.formula.inputs, strict=True)
     far = any(product(element.array.shape) >= NARROW_LIMIT for element, one in read if one.limited)
     domain, mode = Segments(operands.length, segments, columns, far), choose_mode(options.mode, context.facts)
-    scheme, box = choose(layout, domain, mode, context.facts, operands.near, box)
-    executable = context.executable(SegmentsRequest(layout, domain, mode, box, looks))
+    _, box = choose(layout, domain, mode, context.facts, operands.near, box)
+    request = SegmentsRequest(layout, domain, mode, box, looks)
+    arguments = Arguments(context, tuple(inputs), (segments,), operands.on_device)
+    return _in_its_box(request, context.executable(request), arguments, outputs, options)
+
+
+def _in_its_box(
+    request: SegmentsRequest, executable: Executable, arguments: Arguments, outputs: Sequence[Output], options: Options
+) -> Reduction:
+    """What is ready to run by a built plan. request: for a plan in the static box. arguments: without the cuts of the
+    plan's own box, which kernels may read.
+    """
+    context, domain, mode, inputs = arguments.context, request.domain, request.mode, [*arguments.inputs]
+    planned: Any = executable.key
+    box = planned.boxes(context.facts)["box"]
+    tile = choose(request.layout, domain, mode, context.facts, box=box)[0].tile_of_cuts(box)
     cuts = None
-    tile = scheme.tile_of_cuts(box)
     if tile is not None:
-        offsets = array(offsets, context)
-        cuts = Cutting(domain, layout.closed, box.share(domain.weight), tile, mode).of(offsets, options.wait_for)
+        offsets = array(inputs[0].value, context)
+        cutting = Cutting(domain, request.layout.closed, box.share(domain.weight), tile, mode)
+        cuts = cutting.of(offsets, options.wait_for)
         inputs[0] = replace(inputs[0], value=offsets)
         inputs.append(Argument(cuts.array, Signature(cuts.array.dtype, Access.VECTOR)))
-    arguments = Arguments(context, tuple(inputs), (segments,), operands.on_device)
-    prepared = prepare(arguments, executable, outputs, options, in_step=False)
-    return Reduction(**vars(prepared), cuts=cuts, looks=looks)
+    prepared = prepare(replace(arguments, inputs=tuple(inputs)), executable, outputs, options, in_step=False)
+    return Reduction(**vars(prepared), cuts=cuts, request=request, looks=request.looks)
 
 
 def _number(value: Any, dtype: DType, what: str) -> Argument:

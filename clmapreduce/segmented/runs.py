@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Any
@@ -10,8 +10,9 @@ from typing import Any
 import numpy as np
 
 from clmapreduce.calls.arguments import Argument, Arguments, Signature
+from clmapreduce.calls.call import Output
 from clmapreduce.calls.options import Options
-from clmapreduce.calls.prepared import prepare
+from clmapreduce.calls.prepared import Prepared, prepare
 from clmapreduce.calls.tracing import check_device
 from clmapreduce.checks import choice
 from clmapreduce.device.array import DeviceArray, await_events
@@ -25,6 +26,7 @@ from clmapreduce.formula.functions import apply, as_node, cast
 from clmapreduce.formula.node import Node, Record, components
 from clmapreduce.formula.trace import check_arity, own
 from clmapreduce.planning.mode import choose_mode
+from clmapreduce.planning.request import PlanRequest
 from clmapreduce.planning.segments import RunCountsRequest, RunsRequest
 from clmapreduce.reductions import Bound, operator
 from clmapreduce.schemes.segments.runs import RunsProblem, begins_dtype
@@ -67,18 +69,46 @@ def find_runs(
     if pairs < 1:
         return _at_most_one(keys, context, count, options)
     padded = count == "device"
-    first, second, begins = _executables(changes, pairs, key == "last", padded, inputs, options)
-    line = Arguments(context, arguments, (pairs,), True)
-    groups = first.plan.stages[0].groups
-    counts = prepare(line, first, [((groups,), np.dtype(np.int64))], Options(wait_for=options.wait_for)).run()[0]
+    executable = context.executable(RunsRequest(_problem(changes, pairs, inputs, options), key == "last", padded))
+    line, waiting = Arguments(context, arguments, (pairs,), True), Options(wait_for=options.wait_for)
+    counts = _counts(line, executable, waiting)
     rows = pairs + 1 if padded else int(counts.to_numpy().sum()) + 1
-    outputs = [((rows + 1,), begins), ((rows,), keys.dtype), ((), np.dtype(np.int64))]
-    final = Arguments(context, (*arguments, Argument(counts, Signature(counts.dtype, Access.VECTOR))), (pairs,), True)
-    writing = prepare(final, second, outputs, Options(wait_for=options.wait_for), in_step=False)
+    outputs = [((rows + 1,), begins_dtype(pairs)), ((rows,), keys.dtype), ((), np.dtype(np.int64))]
+    writing = _writing(line, executable, counts, outputs, waiting)
     if target is not None:
         writing.targets[1] = target(rows, keys.dtype)
     results = writing.run()
     return Runs(results[0], results[1], results[2] if padded else rows, pairs + 1)
+
+
+class RunsCall(Prepared):
+    """What writes runs, ready to run; the counts that it reads are of the groups of its own plan."""
+
+    def planned_as(self, request: PlanRequest, arguments: Arguments, owner: Any) -> RunsCall:
+        executable = arguments.context.executable(request, owner)
+        line = replace(arguments, inputs=arguments.inputs[:-1])
+        return _writing(line, executable, _counts(line, executable, Options(), owner), self.outputs, Options())
+
+
+def _counts(line: Arguments, executable: Executable, options: Options, owner: Any = None) -> DeviceArray:
+    """How many runs begin in each group of a built plan that writes them. owner: of the plan that counts, if not the
+    context.
+    """
+    request: Any = executable.key
+    problem = request.boxed.problem
+    counting = line.context.executable(RunCountsRequest(problem), owner)
+    outputs = [((counting.plan.stages[0].groups,), np.dtype(np.int64))]
+    counts: DeviceArray = prepare(line, counting, outputs, options).run()[0]
+    return counts
+
+
+def _writing(
+    line: Arguments, executable: Executable, counts: DeviceArray, outputs: Sequence[Output], options: Options
+) -> RunsCall:
+    """What writes runs by a built plan, behind their counts."""
+    inputs = (*line.inputs, Argument(counts, Signature(counts.dtype, Access.VECTOR)))
+    prepared = prepare(replace(line, inputs=inputs), executable, outputs, options, in_step=False)
+    return RunsCall(**vars(prepared))
 
 
 def keys_on_device(inputs: Gathered) -> Gathered:
@@ -159,17 +189,13 @@ def as_counts(changes: Formula) -> tuple[Formula, Bound]:
     return Formula(changes.inputs, (value,)), operator("sum").bind(value.dtype, "auto", True)
 
 
-def _executables(
-    changes: Formula, pairs: int, last: bool, padded: bool, inputs: Gathered, options: Options
-) -> tuple[Executable, Executable, DType]:
-    """What counts the changes, and what writes the runs; the dtype of their begins."""
+def _problem(changes: Formula, pairs: int, inputs: Gathered, options: Options) -> RunsProblem:
+    """Runs of keys in the default boxes."""
     context = inputs.context
     added, bound = as_counts(changes)
     mode = choose_mode(options.mode, context.facts)
     box, reduce_box = options.box("runs", mode, context), options.box("reduce", mode, context)
-    problem = RunsProblem(added, bound, pairs, mode, box, reduce_box)
-    count, write = RunCountsRequest(problem), RunsRequest(problem, last, padded)
-    return context.executable(count), context.executable(write), begins_dtype(pairs)
+    return RunsProblem(added, bound, pairs, mode, box, reduce_box)
 
 
 def _at_most_one(keys: Any, context: Context, count: str, options: Options) -> Runs:

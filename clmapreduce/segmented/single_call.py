@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from clmapreduce.calls.options import Options
+from clmapreduce.calls.recording import recorder
 from clmapreduce.calls.repeat.ready import ReadyCall, is_repeatable
 from clmapreduce.calls.repeat.request import CallRequest, hashable
 from clmapreduce.device.array import DeviceArray, is_plain
@@ -82,9 +83,9 @@ def _takes(call: ReadyCall, out: Any, arrays: Sequence[DeviceArray], context: Co
 def _run(prepared: Reduction | RepeatedCall, check: Check | None) -> Any:
     """The one result. A reduction that sees the offsets itself tells whether they are wrong. Else, where kernels
     write results in place on the device, the check is waited for last: they look at it themselves, and do nothing where
-    something is wrong.
+    something is wrong. A recorder, which repeats the call, comes behind the check.
     """
-    if check is None or not prepared.stays:
+    if check is None or not prepared.stays or recorder() is not None:
         settled(check)
         return prepared.run()[0]
     if check.offsets and prepared.sees_offsets and prepared.cuts is not None:

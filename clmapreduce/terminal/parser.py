@@ -38,6 +38,7 @@ def parser() -> argparse.ArgumentParser:
     _doctor(commands)
     _demo(commands)
     _bench(commands)
+    _tune(commands)
     _completion(commands)
     return top
 
@@ -86,6 +87,18 @@ def _completion(commands: Commands) -> None:
         "Needs argcomplete: pip install \"clmapreduce[completion]\".",
     )  # fmt: skip
     completion.add_argument("shell", choices=SHELLS)
+
+
+def _tune(commands: Commands) -> None:
+    tune = _command(
+        commands, "tune", "measure launch boxes of the common calls, and keep the best",
+        "Sums, maps, scans, softmax, pairs, segments, keys and sparse matrices, short,\n"
+        "middling and long, float32. Later processes use what is found on this device.\n"
+        "cm.tune does the same for calls of your own. Ctrl-C keeps what was found.",
+    )  # fmt: skip
+    tune.add_argument("--seconds", type=float, default=180.0, metavar="S", help="for all searches (%(default)g)")
+    tune.add_argument("--only", metavar="ROWS", help='some calls, such as "sum,spmv"')
+    tune.add_argument("--device", metavar="SPEC", help=SPEC)
 
 
 def _bench(commands: Commands) -> None:

@@ -2,26 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterator
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from statistics import median
 from time import perf_counter
 from typing import Any
 
-import numpy as np
-
+from clmapreduce.calls.prepared import Prepared
 from clmapreduce.calls.repeat.ready import ReadyCall
-from clmapreduce.domain.dense import Pairwise
-from clmapreduce.dtypes import is_float
+from clmapreduce.device.context import Context
+from clmapreduce.device.tuned import Key, text_of
+from clmapreduce.formula.formula import Access
 from clmapreduce.log import LOG
-from clmapreduce.lowering.pair import Pair
 from clmapreduce.modes import ComputeMode
-from clmapreduce.plan import Facts, Plan
-from clmapreduce.planning.boxes import beside, is_legal, starts_of, varied
-from clmapreduce.schemes.pairs.boxes import Box
-from clmapreduce.schemes.pairs.problem import PairProblem
-from clmapreduce.tuning.measured import MeasuredChoice, TunableCall, plan_boxed, text_of
+from clmapreduce.plan import Plan
+from clmapreduce.planning.boxes import beside, varied
+from clmapreduce.tuning.agreement import agree
 
 WORTH = 0.98
 """A box must take less than this share of another one's time."""
@@ -33,65 +30,64 @@ SHORTEST, LONG, ENOUGH = 2e-3, 0.5, 1.0
 """Seconds: calls shorter than the first are timed several at once, calls longer than the second three times only, and
 two boxes are compared for about the third.
 """
-TOLERANCE = {2: 2e-2, 4: 2e-3, 8: 1e-6}
-"""How far results may lie apart, relative to the largest of them, by bytes of a number."""
 
 
 @dataclass(frozen=True, eq=False)
-class Problem:
-    """One pass of a call over all pairs. before: the box that was measured earlier, if any."""
+class Problem(ABC):
+    """One launch box to be found. context: where. key: under which it is kept. what: the call in words. mode: of its
+    kernels. before: the box that was measured earlier, if any. tolerance: how far results may lie apart, relative to
+    the largest of them, by bytes of a number.
+    """
 
-    call: TunableCall
-    layout: PairProblem
-    domain: Pairwise
+    context: Context
+    key: Key
+    what: str
     mode: ComputeMode
-    facts: Facts
-    before: Box | None
+    before: Any
+    tolerance: Mapping[int, float]
 
-    @cached_property
-    def starts(self) -> list[Box]:
+    @property
+    @abstractmethod
+    def starts(self) -> Sequence[Any]:
         """Where the search begins, the static box first."""
-        return starts_of(self.layout, self.domain, self.mode, self.facts)
 
-    def is_legal(self, box: Box) -> bool:
-        return is_legal(box, self.starts, self.layout, self.domain, self.mode, self.facts)
+    @abstractmethod
+    def is_legal(self, box: Any) -> bool:
+        """Whether kernels can be made for a box that lies beside another one."""
 
-    def neighbours(self, box: Box, name: str, up: bool) -> Iterator[Box]:
+    @abstractmethod
+    def plan(self, box: Any) -> Plan | None:
+        """The plan in a box; None where it has none on this device."""
+
+    @abstractmethod
+    def prepared(self, box: Any, owner: Any) -> Prepared:
+        """The call in a box, ready to run on the device. owner: of its plan."""
+
+    def neighbours(self, box: Any, name: str, up: bool) -> Iterator[Any]:
         """The boxes with one number doubled, and doubled again, or halved; none that is illegal."""
         following = beside(box, name, self.mode, up)
         while following is not None and self.is_legal(following):
             yield following
             following = beside(following, name, self.mode, up)
 
-    def launches(self, box: Box) -> Hashable | None:
+    def launches(self, box: Any) -> Hashable | None:
         """What a box comes to: boxes with the same launches need not be measured both. None where it has no plan."""
-        plan = plan_boxed(box, self.layout, self.domain, self.mode, self.facts)
+        plan = self.plan(box)
         if plan is None:
             return None
         return tuple((text_of(stage.spec), stage.groups, stage.group_size, stage.arguments) for stage in plan.stages)
 
 
-class Trial:
-    """Plans with a box under trial for one pass; what else a call computes is planned as it would be."""
-
-    def __init__(self, pair: Pair, box: Box, choice: MeasuredChoice) -> None:
-        self._pair, self._box, self._choice = pair, box, choice
-
-    def __call__(self, static: Plan, layout: PairProblem, domain: Pairwise, mode: ComputeMode, facts: Facts) -> Plan:
-        if layout.pair is not self._pair:
-            return self._choice(static, layout, domain, mode, facts)
-        plan = plan_boxed(self._box, layout, domain, mode, facts)
-        return static if plan is None else plan
-
-
 class Candidate:
     """A box with the call built for it. Its kernels go with it."""
 
-    def __init__(self, problem: Problem, box: Box) -> None:
-        call = problem.call
-        self.box, self.context, self._arrays = box, call.context, tuple(call.arrays.values())
-        self._look = Trial(problem.layout.pair, box, MeasuredChoice(call.context))
-        self._call = ReadyCall(call.prepared(self._look))
+    def __init__(self, problem: Problem, box: Any) -> None:
+        self.box, self.context = box, problem.context
+        prepared = problem.prepared(box, self)
+        prepared.fill()
+        inputs = prepared.call.inputs
+        self._arrays = [one.value for one in inputs if one.signature.access is not Access.ARGUMENT]
+        self._call = ReadyCall(prepared)
 
     def values(self) -> list[Any]:
         """The results, as NumPy arrays."""
@@ -132,27 +128,39 @@ def compared(champion: Candidate, challenger: Candidate) -> tuple[float, float]:
 class SearchResult:
     """The box before a search and the fastest one. before, after: seconds with each."""
 
-    box_before: Box
-    box: Box
+    box_before: Any
+    box: Any
     before: float
     after: float
+
+
+class Interrupted(KeyboardInterrupt):
+    """Ctrl-C during a search. result: of what was measured until then; None where nothing was faster yet."""
+
+    def __init__(self, result: SearchResult | None) -> None:
+        super().__init__()
+        self.result = result
 
 
 def search(problem: Problem, deadline: float, spent: Callable[[], None] = lambda: None) -> SearchResult | None:
     """The fastest box of those that the search meets until the deadline (of `perf_counter`); None where none was
     measured. A box whose kernel is not built or whose results are not those of the static box is left out. spent: is
-    called after every box.
+    called after every box. Raises Interrupted at Ctrl-C.
     """
     static, *others = problem.starts
     climb = _Climb(problem, Candidate(problem, static), deadline, spent)
-    climb.begin_at(problem.before)
     before = climb.champion
-    for box in others:
-        climb.try_box(box)
-    climb.descend()
-    if not climb.measured:
-        return None
-    first, last = compared(before, climb.champion)
+    try:
+        climb.begin_at(problem.before)
+        before = climb.champion
+        for box in others:
+            climb.try_box(box)
+        climb.descend()
+        if not climb.measured:
+            return None
+        first, last = compared(before, climb.champion)
+    except KeyboardInterrupt:
+        raise Interrupted(climb.so_far(before)) from None
     if last >= WORTH * first:
         return SearchResult(before.box, before.box, first, first)
     return SearchResult(before.box, climb.champion.box, first, last)
@@ -166,15 +174,22 @@ class _Climb:
         self.measured = 0
         self._results = static.values()
         self._launches: set[Hashable] = {None, problem.launches(static.box)}
+        self._first = self._last = 0.0
 
-    def begin_at(self, box: Box | None) -> None:
+    def so_far(self, before: Candidate) -> SearchResult | None:
+        """The champion, with the seconds that were measured on the way; None where that is the one before."""
+        if self.champion is before:
+            return None
+        return SearchResult(before.box, self.champion.box, self._first, self._last)
+
+    def begin_at(self, box: Any) -> None:
         """Makes the box in use the champion, if it is right; the static one has to beat it."""
         candidate = None if box is None else self._candidate(box)
         if candidate is not None:
             static, self.champion = self.champion, candidate
             self._challenge(static)
 
-    def try_box(self, box: Box) -> float:
+    def try_box(self, box: Any) -> float:
         """The share of the champion's time that a box takes; where that is less than it is WORTH, the box is the
         champion from then on. 1 where it is not measured: not new, wrong, or too late.
         """
@@ -183,7 +198,7 @@ class _Climb:
         self.spent()
         return share
 
-    def _candidate(self, box: Box) -> Candidate | None:
+    def _candidate(self, box: Any) -> Candidate | None:
         """The candidate, where it is a new one and right, and there is time."""
         if perf_counter() >= self.deadline or (launches := self.problem.launches(box)) in self._launches:
             return None
@@ -194,7 +209,7 @@ class _Climb:
         except Exception as error:  # a compiler or a driver that refuses
             LOG.info("%r is left out: %s: %s", box, type(error).__name__, error)
             return None
-        if not agree(values, self._results):
+        if not agree(values, self._results, self.problem.tolerance):
             LOG.warning("%r is left out: its results are not those of %r", box, self.problem.starts[0])
             return None
         return candidate
@@ -208,6 +223,7 @@ class _Climb:
             if new >= WORTH * old:
                 return max(1.0, new / old)
         self.champion = candidate
+        self._first, self._last = self._first or old, new
         return new / old
 
     def descend(self) -> None:
@@ -228,17 +244,3 @@ class _Climb:
             missed = share >= 1
             moved = moved or not missed
         return moved
-
-
-def agree(results: list[Any], expected: list[Any]) -> bool:
-    """Whether results are the same: integers equal, floats as near as another order of sums may bring them."""
-    return all(_near(one, other) for one, other in zip(results, expected, strict=True))
-
-
-def _near(result: Any, expected: Any) -> bool:
-    if not is_float(expected.dtype):
-        return bool(np.array_equal(result, expected))
-    magnitudes = np.abs(expected[np.isfinite(expected)], dtype="f8")
-    part = TOLERANCE[expected.dtype.itemsize]
-    with np.errstate(invalid="ignore", over="ignore"):
-        return bool(np.allclose(result, expected, rtol=part, atol=part * magnitudes.max(initial=0), equal_nan=True))

@@ -1,32 +1,33 @@
-"""`tune`: launch boxes of pairwise reductions chosen by measurement on the device."""
+"""`tune`: launch boxes chosen by measurement on the device."""
 
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable, Hashable
+from collections.abc import Callable, Hashable, Iterator
 from dataclasses import dataclass, fields
 from time import perf_counter
 from typing import Any
 
+from clmapreduce.calls.prepared import Prepared
 from clmapreduce.calls.progress import Bar, Report, reporting
+from clmapreduce.calls.recording import recording
 from clmapreduce.checks import quoted, real
+from clmapreduce.device.cache import renew_calls
 from clmapreduce.device.context import Context, context_of
-from clmapreduce.domain.dense import Pairwise
+from clmapreduce.device.tuned import Key, keep
 from clmapreduce.errors import FormulaError, ModeError
 from clmapreduce.log import LOG
-from clmapreduce.modes import ComputeMode
 from clmapreduce.notebook import columns
-from clmapreduce.plan import Facts, Plan
-from clmapreduce.schemes.pairs.boxes import Box
-from clmapreduce.schemes.pairs.problem import PairProblem
-from clmapreduce.tuning.measured import Key, MeasuredChoice, TunableCall, keep, key_of, recording
-from clmapreduce.tuning.search import Problem, search
+from clmapreduce.tuning.measured import TunableCall
+from clmapreduce.tuning.passes import pass_problems
+from clmapreduce.tuning.requests import CallProblems, static_request
+from clmapreduce.tuning.search import Interrupted, Problem, SearchResult, search
 
 
 @dataclass(frozen=True)
 class Tuned:
-    """The result of a search for a launch box. what: the reduction. box_before: in use before, box_after: since;
-    ms_before, ms_after: milliseconds that a call on device arrays took with each.
+    """The result of a search for a launch box. what: the call, with its sizes. box_before: in use before, box_after:
+    since; ms_before, ms_after: milliseconds that a call on device arrays took with each.
     """
 
     what: str
@@ -36,10 +37,15 @@ class Tuned:
     ms_after: float
 
     def __repr__(self) -> str:
+        return f"{self.what}: {self.words}"
+
+    @property
+    def words(self) -> str:
+        """The times, and what differs between the boxes."""
         if self.box_after == self.box_before:
-            return f"{self.what}: {self.ms_before:.4g} ms with {_box_text(self.box_after, None)}, none is faster"
+            return f"{self.ms_before:.4g} ms with {_box_text(self.box_after, None)}, none is faster"
         before, after = _box_text(self.box_before, self.box_after), _box_text(self.box_after, self.box_before)
-        return f"{self.what}: {self.ms_before:.4g} ms with {before}, {self.ms_after:.4g} ms with {after}"
+        return f"{self.ms_before:.4g} ms with {before}, {self.ms_after:.4g} ms with {after}"
 
     def _repr_html_(self) -> str:
         """What a notebook shows: times and boxes, before and after."""
@@ -60,29 +66,38 @@ def _box_text(box: Any, other: Any) -> str:
 
 
 def tune(
-    function: Callable[[], Any], *, context: Context | None = None, seconds: float = 60.0, progress: Any = None
-) -> list[Tuned]:
-    """Calls `function` once, and finds a launch box for every pairwise reduction that it makes, on the reduction's own
-    arrays.
+    function: Callable[..., Any], *arguments: Any, context: Context | None = None, seconds: float = 60.0,
+    progress: Any = None,
+) -> list[Tuned]:  # fmt: skip
+    """Calls `function` once, with arguments if there are some, and finds launch boxes for the calls that it makes, on
+    their own arrays: maps, reductions, scans, unfolds, pipelines, segments, keys, sparse matrices and pairs.
 
-    These boxes are used from then on, by this process and those that begin later, wherever the same reduction meets
-    sizes of the same power of two on the same device. A box decides the order of sums: results may differ in their last
-    digits from those before. context: the default inside the function. seconds: for all searches together; a search
-    takes as long as the candidates need to be built (0.1 to 3 s each) and run. progress: as of a call, of seconds and
-    `seconds`; a bar also says what is tuned. Returns the results, in the order of the calls. Raises FormulaError for
-    what is no function, ModeError for a time that is none; what the function raises goes through, and boxes that were
-    found before are used.
+    These boxes are used from then on, by this process and those that begin later, wherever the same call meets sizes of
+    the same power of two on the same device with the same driver. A box decides the order of sums: results may differ
+    in their last digits from those before; a box whose results differ by more is refused, and the log says so. context:
+    the default inside the function. seconds: for all searches together; a search takes as long as the candidates need
+    to be built (0.1 to 3 s each) and run. progress: as of a call, of seconds and `seconds`; a bar also says what is
+    tuned. Returns the results, in the order of the calls. Raises FormulaError for what is no function, ModeError for a
+    time that is none and where no call can be tuned; what the function raises goes through. Boxes that were found
+    before an error, or before Ctrl-C, are used.
     """
     if not callable(function):
-        raise FormulaError(f"cm.tune takes a function without arguments that makes the calls, not {quoted(function)}")
+        raise FormulaError(f"cm.tune takes a function that makes the calls, not {quoted(function)}")
     if isinstance(seconds, bool) or not isinstance(seconds, (int, float)) or not seconds >= 0:
         raise ModeError(f"seconds={quoted(seconds)} is no time; give a number of seconds, 0 or more")
     total = real(seconds, "seconds")
     with reporting(progress, unit="s") as report:
         tuner = _Tuner(_Budget(total, report))
         with contextlib.nullcontext() if context is None else context_of(context), recording(tuner):
-            function()
+            renew_calls()  # a ready call would run unseen
+            function(*arguments)
         report(total, total)
+    if not tuner.met:
+        raise ModeError(
+            f"cm.tune met no call that can be tuned in {quoted(function)}; it takes a function that makes calls on "
+            'arrays with elements, such as cm.tune(cm.Reduce("sum"), x) or cm.tune(lambda: train_one_step(x)). '
+            "Sorts, recurrences, series, streamed arrays, several devices and compiled pipelines have no box to tune"
+        )
     return tuner.results
 
 
@@ -104,54 +119,59 @@ class _Budget:
 
 
 class _Tuner:
-    """The recorder: looks for boxes of every kernel that it meets for the first time."""
+    """The recorder: looks for boxes of every call that it meets for the first time. met: whether one could be tuned."""
 
     def __init__(self, budget: _Budget) -> None:
         self.results: list[Tuned] = []
+        self.met = False
         self._budget = budget
         self._calls: set[Hashable] = set()
         self._keys: set[Key] = set()
 
-    def __call__(self, call: TunableCall) -> None:
-        key = call.key
-        if key in self._calls or perf_counter() >= self._budget.deadline:
+    def __call__(self, call: Any) -> None:
+        with recording(None):
+            problems = self._of_request(call) if isinstance(call, Prepared) else self._of_pairs(call)
+            for problem, which in problems:
+                self._tune(problem, which)
+
+    def _is_new(self, call: Hashable) -> bool:
+        """Whether a call is met for the first time, while there is time."""
+        self.met = True
+        if call in self._calls or perf_counter() >= self._budget.deadline:
+            return False
+        self._calls.add(call)
+        return True
+
+    def _of_pairs(self, call: TunableCall) -> Iterator[tuple[Problem, str]]:
+        """The problems of a reduction over pairs, each with words that tell it from the others."""
+        if self._is_new(call.key):
+            passes = pass_problems(call)
+            for number, problem in enumerate(passes, 1):
+                yield problem, f", pass {number} of {len(passes)}" if len(passes) > 1 else ""
+
+    def _of_request(self, call: Prepared) -> Iterator[tuple[Problem, str]]:
+        """The same for any other call."""
+        static = static_request(call)
+        if static is not None and self._is_new(static):
+            problems = CallProblems(call, static)
+            for number, name in enumerate(problems.names, 1):
+                yield problems.problem(name), f", box {number} of {len(problems)}" if len(problems) > 1 else ""
+
+    def _tune(self, problem: Problem, which: str) -> None:
+        if problem.key in self._keys:
             return
-        self._calls.add(key)
-        noting = _Noting(call.on_device())
-        noting.call.prepared(noting)
-        for number, (key, problem) in enumerate(noting.passes, 1):
-            if key not in self._keys:
-                self._keys.add(key)
-                self._tune(key, problem, f", pass {number} of 2" if len(noting.passes) > 1 else "")
+        self._keys.add(problem.key)
+        self._budget.say(f"tuning {problem.what}{which}")
+        try:
+            result = search(problem, self._budget.deadline, self._budget.spent)
+        except Interrupted as interrupt:
+            self._keep(problem, which, interrupt.result)
+            raise
+        self._keep(problem, which, result)
 
-    def _tune(self, key: Key, problem: Problem, which: str) -> None:
-        self._budget.say(f"tuning {problem.domain.rows:,} x {problem.domain.columns:,} pairs{which}")
-        result = search(problem, self._budget.deadline, self._budget.spent)
+    def _keep(self, problem: Problem, which: str, result: SearchResult | None) -> None:
         if result is not None:
-            keep(problem.call.context, key, result.box)
+            keep(problem.context.device, problem.key, result.box)
             before, after = 1e3 * result.before, 1e3 * result.after
-            self.results.append(Tuned(_named(problem) + which, result.box_before, result.box, before, after))
+            self.results.append(Tuned(problem.what + which, result.box_before, result.box, before, after))
             LOG.info("tuned %r", self.results[-1])
-
-
-class _Noting:
-    """Plans as they would be, and notes the passes over all pairs."""
-
-    def __init__(self, call: TunableCall) -> None:
-        self.call = call
-        self.passes: list[tuple[Key, Problem]] = []
-        self._choice = MeasuredChoice(call.context)
-
-    def __call__(self, static: Plan, layout: PairProblem, domain: Pairwise, mode: ComputeMode, facts: Facts) -> Plan:
-        if domain.columns:
-            key = key_of(self.call.context, static, layout, domain)
-            before: Box | None = self._choice.find(static, layout, domain, mode, facts)
-            self.passes.append((key, Problem(self.call, layout, domain, mode, facts, before)))
-        return self._choice(static, layout, domain, mode, facts)
-
-
-def _named(problem: Problem) -> str:
-    """The reduction in words, with its sizes."""
-    domain = problem.domain
-    batch = f"{domain.batch} x " if domain.batch > 1 else ""
-    return f"{problem.call.name}, {batch}{domain.rows} x {domain.columns}"

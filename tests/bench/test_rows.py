@@ -38,7 +38,7 @@ def test_every_row_is_right(lengths: run.Lengths, context: cm.Context) -> None:
 def test_rows_notice_wrong_results(context: cm.Context) -> None:
     """Each row's check, on a result that is off by a thousandth, or whose values stand in other places."""
     libraries = Libraries(on_gpu=False)
-    for one in run._cases(context, run.ROWS, libraries, SHORT):
+    for one in run.cases(context, run.ROWS, libraries, SHORT):
         right = as_numpy(one.ours())
         wrong = np.roll(right, 7, axis=0) if right.ndim else right * 1.001
         assert one.error(right) <= one.limit < one.error(wrong), one.name

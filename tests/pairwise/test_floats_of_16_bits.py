@@ -13,7 +13,8 @@ import numpy as np
 import pytest
 
 import clmapreduce as cm
-from clmapreduce.tuning.search import agree
+from clmapreduce.tuning.agreement import agree
+from clmapreduce.tuning.passes import TOLERANCE
 
 CODES = ["float16", "bfloat16"]
 
@@ -100,8 +101,8 @@ def test_what_does_not_take_them(dtype: str, context: cm.Context) -> None:
 
 def test_results_of_other_launch_boxes_may_round_otherwise() -> None:
     one = np.array([1, 256], "bfloat16")
-    assert agree([np.array([1 + 2**-7, 256], "bfloat16")], [one])
-    assert not agree([np.array([1, 300], "bfloat16")], [one])
+    assert agree([np.array([1 + 2**-7, 256], "bfloat16")], [one], TOLERANCE)
+    assert not agree([np.array([1, 300], "bfloat16")], [one], TOLERANCE)
 
 
 def test_the_package_that_names_bfloat16_is_not_needed() -> None:

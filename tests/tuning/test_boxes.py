@@ -21,7 +21,6 @@ from clmapreduce.domain.dense import Pairwise
 from clmapreduce.domain.sparse import sparse
 from clmapreduce.modes import ComputeMode
 from clmapreduce.pairwise.call import PairCall, RecordedCall, prepare_pairs
-from clmapreduce.plan import Plan
 from clmapreduce.planning.boxes import beside, from_json, is_legal, starts_of, to_json, varied
 from clmapreduce.reductions.pairs import PAIR_REDUCTIONS
 from clmapreduce.schemes.pairs.boxes import Box, PairBox, TileBox, WideBox
@@ -39,8 +38,10 @@ from clmapreduce.schemes.pairs.matrix.boxes import (
     MatrixWideBox,
 )
 from clmapreduce.schemes.pairs.matrix.few import STARTS, FewNumbers
+from clmapreduce.tuning.agreement import agree
 from clmapreduce.tuning.measured import plan_boxed
-from clmapreduce.tuning.search import Candidate, Problem, agree
+from clmapreduce.tuning.passes import TOLERANCE, PassProblem, pass_problems
+from clmapreduce.tuning.search import Candidate
 
 SHORT = "Exp(-SqDist(Vi(0,3),Vj(1,3)))*Vj(2,1)"
 LONG = "Exp(-SqDist(Vi(0,40),Vj(1,40)))*Vj(2,1)"
@@ -171,21 +172,15 @@ def test_legal_boxes_compute_the_same(
     arrays = {variable: cm.array(values.astype("f4"), context) for variable, values in inputs.items()}
     ranges: Any = Halves(1, drawn_blocks(rng, rows, columns)) if rng.random() < 0.3 else None
     call = RecordedCall(PairCall(vector(text), PAIR_REDUCTIONS[name], 1), arrays, mode, context, ranges)
-    passes: list[Problem] = []
-
-    def noting(static: Plan, layout: Any, domain: Any, mode: ComputeMode, facts: Any) -> Plan:
-        passes.append(Problem(call, layout, domain, mode, facts, None))
-        return static
-
-    call.prepared(noting)
-    (problem,) = passes
+    (problem,) = pass_problems(call)
+    assert isinstance(problem, PassProblem)
     static = problem.starts[0]
     for _ in range(20):
         start = problem.starts[int(rng.integers(len(problem.starts)))]
         box = box_after_walk(start, problem.layout, problem.domain, problem.mode, problem.facts, rng)
         if problem.launches(box) not in (None, problem.launches(static)):
             print(box, "instead of", static)
-            assert agree(Candidate(problem, box).values(), Candidate(problem, static).values())
+            assert agree(Candidate(problem, box).values(), Candidate(problem, static).values(), TOLERANCE)
             return
     raise AssertionError("no other box")
 

@@ -20,6 +20,7 @@ from support.random_blocks import Halves, drawn_blocks
 import clmapreduce as cm
 from clmapreduce.calls.options import Options
 from clmapreduce.calls.repeat import ready
+from clmapreduce.device import tuned
 from clmapreduce.modes import ComputeMode
 from clmapreduce.pairwise.call import PairCall, explain_pairs, reduce_pairs
 from clmapreduce.plan import KernelSpec
@@ -28,7 +29,7 @@ from clmapreduce.reductions.pairs import PAIR_REDUCTIONS
 from clmapreduce.schemes.pairs import registry
 from clmapreduce.schemes.pairs.long_values import LongValues
 from clmapreduce.schemes.pairs.rows import Rows
-from clmapreduce.tuning import measured, search, tune
+from clmapreduce.tuning import passes, search, tune
 from clmapreduce.vector import Variable
 
 X, Y, B = Variable(0, 2, 0), Variable(1, 2, 1), Variable(2, 1, 1)
@@ -67,8 +68,8 @@ def fresh(context: cm.Context, monkeypatch: pytest.MonkeyPatch) -> cm.Context:
     the schemes of matrix units.
     """
     monkeypatch.setattr(registry, "SCHEMES", registry.PORTABLE)
-    monkeypatch.setattr(measured, "__version__", secrets.token_hex(8))
-    monkeypatch.setattr(measured, "TABLE", measured.BoxStore())
+    monkeypatch.setattr(tuned, "__version__", secrets.token_hex(8))
+    monkeypatch.setattr(tuned, "TABLE", tuned.BoxStore())
     tile = tile_of("parallel", context)
     limits = {ComputeMode.SEQUENTIAL: {"tile": (256, 1024)}, ComputeMode.PARALLEL: {"tile": (tile // 4, tile)}}
     monkeypatch.setattr(Rows, "limits", limits)
@@ -124,8 +125,8 @@ def test_later_plans_use_the_measured_box(
     assert len(long) == 1, "the call kept from before is not used, and the new one is kept"
     assert REASON in long[0][0].executable.plan.why
 
-    for table, context in ((measured.TABLE, fresh), (measured.BoxStore(), cm.Context(fresh.device))):
-        monkeypatch.setattr(measured, "TABLE", table)
+    for table, context in ((tuned.TABLE, fresh), (tuned.BoxStore(), cm.Context(fresh.device))):
+        monkeypatch.setattr(tuned, "TABLE", table)
         explanation = explain(context, inputs, mode)
         assert f"{tile_of(mode, fresh)} columns a tile; {REASON}" in explanation
         close(reduce_pairs(CALL, inputs, Options(mode, context)), dense(inputs))
@@ -192,23 +193,23 @@ def test_without_a_cache_on_disk(
     assert results_of_tune(fresh, lambda: reduce_pairs(CALL, arrays, Options("sequential")))
     assert REASON in explain(fresh, arrays, "sequential")
     monkeypatch.delenv("CLMR_NO_CACHE")
-    monkeypatch.setattr(measured, "TABLE", measured.BoxStore())
+    monkeypatch.setattr(tuned, "TABLE", tuned.BoxStore())
     assert REASON not in explain(cm.Context(fresh.device), arrays, "sequential")
 
 
 def test_another_process_finds_it(rng: np.random.Generator, monkeypatch: pytest.MonkeyPatch) -> None:
     """Its kernels have the same text, for any seed of hashes and any order of events."""
     version = secrets.token_hex(8)
-    monkeypatch.setattr(measured, "__version__", version)
-    monkeypatch.setattr(measured, "TABLE", measured.BoxStore())
+    monkeypatch.setattr(tuned, "__version__", version)
+    monkeypatch.setattr(tuned, "TABLE", tuned.BoxStore())
     monkeypatch.setattr(Rows, "limits", {ComputeMode.SEQUENTIAL: {"tile": (256, 256)}})
     monkeypatch.setattr(search, "compared", lambda champion, challenger: (1.0, 0.5))
     context = cm.Context(cm.devices()[0])
     assert results_of_tune(context, lambda: reduce_pairs(CALL, random_arrays(rng), Options("sequential", context)))
     other = f"""
 import numpy as np, clmapreduce as cm
-from clmapreduce.tuning import measured
-measured.__version__ = {version!r}
+from clmapreduce.device import tuned
+tuned.__version__ = {version!r}
 x, y = np.zeros((5, 3)), np.zeros((7, 3))
 cm.Genred("Sqrt(SqDist(x, y))", ["x = Vi(3)", "y = Vj(3)"], "Max", axis=1).source(x, y)
 x, y, b = (np.zeros((n, d), "f4") for n, d in ((19, 2), (1100, 2), (1100, 1)))
@@ -227,7 +228,7 @@ def test_odd_entries_count_as_absent(
 ) -> None:
     arrays, entries = random_arrays(rng), []
     monkeypatch.setattr(search, "compared", lambda champion, challenger: (1.0, 1.0))
-    monkeypatch.setattr(tune, "keep", lambda context, key, box: entries.append((key, box)))
+    monkeypatch.setattr(tune, "keep", lambda device, key, box: entries.append((key, box)))
     results_of_tune(fresh, lambda: reduce_pairs(CALL, arrays, Options("parallel")))
     ((key, box),) = entries
     good = boxes.to_json(replace(box, tile=2 * box.tile))
@@ -237,9 +238,9 @@ def test_odd_entries_count_as_absent(
         "illegal": boxes.to_json(replace(box, merge_block=64)),
     }[kind]
     for data in (odd, good):
-        measured.remember(b"{}", "launch boxes", *measured.device_of(fresh))
-        measured.remember(data, "launch box", *key)
-        monkeypatch.setattr(measured, "TABLE", measured.BoxStore())
+        tuned.remember(b"{}", "launch boxes", *tuned.key_of_device(fresh.device))
+        tuned.remember(data, "launch box", *key)
+        monkeypatch.setattr(tuned, "TABLE", tuned.BoxStore())
         context = cm.Context(fresh.device)
         assert (REASON in explain(context, arrays, "parallel")) == (data is good)
 
@@ -257,8 +258,9 @@ def test_wrong_input_raises_before_anything_is_measured(
         results_of_tune(fresh, lambda: reduce_pairs(CALL, {**arrays, Y: arrays[Y][:, :1]}))
     with pytest.raises(cm.ShapeError, match="out has shape"):
         results_of_tune(fresh, lambda: reduce_pairs(CALL, arrays, Options(out=np.zeros((3, 1), "f4"))))
-    assert cm.tune(lambda: None) == []
-    assert results_of_tune(fresh, lambda: reduce_pairs(CALL, {**arrays, X: arrays[X][:0]})) == []
+    for nothing_to_tune in (lambda: None, lambda: reduce_pairs(CALL, {**arrays, X: arrays[X][:0]}, Options())):
+        with pytest.raises(cm.ModeError, match="no call that can be tuned"):
+            results_of_tune(fresh, nothing_to_tune)
     close(reduce_pairs(CALL, arrays, Options(context=fresh)), dense(arrays))
 
 
@@ -298,8 +300,8 @@ def test_every_kernel_is_looked_at_once(
     fresh: cm.Context, rng: np.random.Generator, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Of all callers: lazy tensors, Genred, solvers; on the arrays of the first call, on the device."""
-    problems: list[search.Problem] = []
-    monkeypatch.setattr(tune, "search", lambda problem, deadline, spent: problems.append(problem))
+    every: list[search.Problem] = []
+    monkeypatch.setattr(tune, "search", lambda problem, deadline, spent: every.append(problem))
     arrays = random_arrays(rng, 40, 40)
     x, y, b = (arrays[v] for v in (X, Y, B))
 
@@ -312,13 +314,11 @@ def test_every_kernel_is_looked_at_once(
         own.solve(b, alpha=1.0)
 
     assert results_of_tune(fresh, work) == []
-    keys = {measured.key_of(fresh, _static(p), p.layout, p.domain) for p in problems}
+    problems = [problem for problem in every if isinstance(problem, passes.PassProblem)]
+    keys = {problem.key for problem in problems}
+    assert len({problem.key for problem in every}) == len(every)
     assert 0 < len(problems) == len(keys) <= 3
     assert all(isinstance(a, cm.DeviceArray) and a.context is fresh for p in problems for a in p.call.arrays.values())
-
-
-def _static(problem: search.Problem) -> Any:
-    return measured.plan_boxed(problem.starts[0], problem.layout, problem.domain, problem.mode, problem.facts)
 
 
 class Script:

@@ -12,7 +12,7 @@ ORIGINS = {COMPILED: "from source", LOADED: "from disk", DRIVERS: "by the driver
 ADVICE = {
     "compiling": "Later calls find the kernels, and later processes find them on disk.",
     "planning": "Calls with shapes seen before plan nothing; Pipeline.compile plans once.",
-    "kernels": "The device is at work. cm.tune may find a faster launch for pairs.",
+    "kernels": "The device is at work. cm.tune may find a faster launch.",
     "copies": "cm.array(x) keeps an array on the device, so that calls copy nothing.",
     "the rest": "Neither device nor compiler: Python, the driver, other work of the program.",
 }

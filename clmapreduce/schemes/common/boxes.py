@@ -5,11 +5,16 @@ Each row was measured; docs/notes says where and what lost.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from typing import ClassVar, TypeAlias
 
 from clmapreduce.errors import DeviceMemoryError
 from clmapreduce.modes import ComputeMode
 from clmapreduce.plan import Facts
+
+Limits: TypeAlias = "Mapping[str, tuple[int, int]]"
+"""Numbers of a launch box, by name, from least to most."""
 
 
 @dataclass(frozen=True)
@@ -30,18 +35,27 @@ class LaunchBox:
         """How many numbers of this size one vector holds."""
         return min(16, max(1, self.bytes // itemsize)) if vectorisable else 1
 
+    @property
+    def starts(self) -> tuple[LaunchBox, ...]:
+        """More boxes from which tuning starts: one whose groups loop over tiles, where there is a group for each."""
+        return () if self.groups < UNLIMITED else (replace(self, groups=LOOPING),)
 
+
+UNLIMITED, LOOPING = 1 << 20, 16
+"""Groups of a compute unit: as many as there are tiles, and so many that loop over them."""
 _CPU = LaunchBox(block=1, bytes=64, unroll=4, alone=16384)
+_CPU_FEW = replace(_CPU, groups=8)
+"""Where groups take equally long, few of them leave less to start and to merge."""
 _GPU = LaunchBox(block=256, bytes=16, unroll=4, groups=8)
 
 _SEQUENTIAL = {
-    "map": replace(_CPU, unroll=2),
-    "reduce": replace(_CPU, unroll=1, streams=2),
-    "reduce2": replace(_CPU, unroll=1, streams=2),
-    "locate": replace(_CPU, unroll=8),
-    "logsumexp": replace(_CPU, unroll=16),
+    "map": replace(_CPU, unroll=2, groups=16),
+    "reduce": replace(_CPU_FEW, unroll=1, streams=2),
+    "reduce2": replace(_CPU_FEW, unroll=1, streams=2),
+    "locate": replace(_CPU_FEW, unroll=8),
+    "logsumexp": replace(_CPU_FEW, unroll=16),
     "pair": replace(_CPU, bytes=32, streams=2),
-    "scan": _CPU,
+    "scan": _CPU_FEW,
     "recurrence": replace(_CPU, streams=8, groups=16),
     "maps": replace(_CPU, unroll=1, streams=4),
     "iterate": _CPU,
@@ -59,7 +73,7 @@ _SEQUENTIAL = {
     "fused_rows": replace(_CPU, unroll=1),
 }
 _PARALLEL_GPU = {
-    "map": replace(_GPU, unroll=1, groups=1 << 20),
+    "map": replace(_GPU, unroll=1, groups=UNLIMITED),
     "reduce": replace(_GPU, unroll=1, groups=6),
     "reduce2": replace(_GPU, unroll=1, groups=6),
     "locate": replace(_GPU, unroll=2, groups=4),
@@ -67,7 +81,7 @@ _PARALLEL_GPU = {
     "pair": replace(_GPU, groups=6),
     "scan": replace(_GPU, block=128, unroll=2),
     "maps": replace(_GPU, unroll=1, groups=6),
-    "iterate": replace(_GPU, block=64, unroll=1, groups=1 << 20),
+    "iterate": replace(_GPU, block=64, unroll=1, groups=UNLIMITED),
     "bases": replace(_GPU, block=512),
     "runs": replace(_GPU, block=128, groups=32),
     "unfold": replace(_GPU, groups=32),
@@ -79,13 +93,27 @@ _PARALLEL_GPU = {
     "power_sum": replace(_GPU, block=64, unroll=1, groups=32),
     "fused_group": replace(_GPU, unroll=1, groups=32),
     "fused_small": replace(_GPU, block=32, unroll=1, groups=64),
-    "fused_rows": replace(_GPU, block=128, unroll=1, groups=1 << 20),
+    "fused_rows": replace(_GPU, block=128, unroll=1, groups=UNLIMITED),
 }
 # On CPUs the parallel mode is there to be right, not fast; small groups keep PoCL's builds short.
 _PARALLEL_CPU = {
     name: replace(box, block=32, unroll=min(box.unroll, 2), groups=min(box.groups, 64))
     for name, box in _PARALLEL_GPU.items()
 }
+
+
+class LineBoxes:
+    """What tuning varies of the boxes above. Bytes beyond a register's make wrong code on PoCL 3.0. What a kernel does
+    not read changes no launch and is not measured.
+    """
+
+    box_type: ClassVar[type[LaunchBox]] = LaunchBox
+    limits: ClassVar[Mapping[ComputeMode, Limits]] = {
+        ComputeMode.SEQUENTIAL: {
+            "unroll": (1, 16), "streams": (1, 8), "bytes": (16, 64), "groups": (1, 256), "alone": (1 << 10, 1 << 18),
+        },
+        ComputeMode.PARALLEL: {"block": (32, 1024), "unroll": (1, 8), "bytes": (4, 16), "groups": (1, 64)},
+    }  # fmt: skip
 
 
 def launch_box(scheme: str, mode: ComputeMode, facts: Facts) -> LaunchBox:

@@ -7,8 +7,9 @@ needs it; one that ends the pipeline is not, nor is an unfold that is only reduc
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from types import MappingProxyType
 
 from clmapreduce.domain.line import Line
 from clmapreduce.dtypes import DType, Leaf
@@ -47,6 +48,21 @@ class Link:
     def kind(self) -> Kind | None:
         """What the steps are; None for a map."""
         return self.steps[0].kind if self.steps else None
+
+    @property
+    def boxes(self) -> Sequence[str]:
+        """The names of its launch boxes."""
+        assert self.layout is not None
+        if self.kind is None:
+            return ("map",)
+        if self.kind is Kind.SCAN:
+            return "scan", box_name(self.steps[0].bound, self.layout.formula)
+        if self.kind is Kind.PARTIALS:
+            return ("upsweep",)
+        if self.kind is not Kind.REDUCE:
+            return ("unfold",)
+        assert self.bound is not None
+        return (box_name(self.bound, self.layout.formula) if self.powers is None else "unfold_reduce",)
 
 
 @dataclass(frozen=True, eq=False)
@@ -207,17 +223,24 @@ class Chain:
         return Formula(tuple(read), tuple(values))
 
     # ------------------------------------------------------------------------------------------------- lengths
-    def plan(self, line: Line, mode: ComputeMode, facts: Facts, streaming: bool, strict: bool = False) -> Plan:
-        """The plan of the whole chain for one line. strict: each launch is one work-item, one value at a time."""
+    def boxes(self, mode: ComputeMode, facts: Facts) -> dict[str, LaunchBox]:
+        """The default launch boxes, by name."""
+        return {name: launch_box(name, mode, facts) for link in self.links for name in link.boxes}
 
-        def box(name: str) -> LaunchBox:
-            default = launch_box(name, mode, facts)
-            return strictly_sequential(default) if strict else default
-
+    def plan(
+        self, line: Line, mode: ComputeMode, facts: Facts, streaming: bool, strict: bool = False,
+        boxes: Mapping[str, LaunchBox] = MappingProxyType({}),
+    ) -> Plan:  # fmt: skip
+        """The plan of the whole chain for one line. strict: each launch is one work-item, one value at a time. boxes:
+        instead of the default ones of these names.
+        """
+        boxes = {**self.boxes(mode, facts), **boxes}
+        if strict:
+            boxes = {name: strictly_sequential(box) for name, box in boxes.items()}
         window, lengths = line.window, self.stored_per_index
         if window is not None:
             line = replace(line, window=replace(window, names=(*window.names, *lengths)))
-        plans = [self._plan_link(link, line, mode, facts, streaming, box) for link in self.links]
+        plans = [self._plan_link(link, line, mode, facts, streaming, boxes) for link in self.links]
         if len(plans) == 1:
             return plans[0]
         scratch = {s.variable.name: s.variable.dtype.itemsize for s in self.stored.values() if not s.per_index}
@@ -236,35 +259,34 @@ class Chain:
         )  # fmt: skip
 
     def _plan_link(
-        self, link: Link, line: Line, mode: ComputeMode, facts: Facts, streaming: bool, box: Callable[[str], LaunchBox]
+        self, link: Link, line: Line, mode: ComputeMode, facts: Facts, streaming: bool, boxes: Mapping[str, LaunchBox]
     ) -> Plan:
         def streamed(layout: Layout | None) -> Layout:
             assert layout is not None
             return replace(layout, streaming=streaming)
 
+        box, *others = (boxes[name] for name in link.boxes)
         if link.kind is None:
             line = Line(1) if link.ones else line
-            return plan_map(streamed(link.layout), line, mode, facts, box("map"))
+            return plan_map(streamed(link.layout), line, mode, facts, box)
         if link.kind is Kind.SCAN:
             layout, step = streamed(link.layout), link.steps[0]
-            boxes = box("scan"), box(box_name(step.bound, layout.formula))
             assert step.narrow is not None
             prefixes = Prefixes(step.narrow, step.bound, step.exclusive)
-            return plan_scan(layout, prefixes, line, mode, facts, *boxes)
+            return plan_scan(layout, prefixes, line, mode, facts, box, *others)
         if link.kind is Kind.PARTIALS:
             assert link.layout is not None and link.bound is not None
-            return plan_upsweep(link.layout.formula, link.bound, line, mode, facts, box("upsweep"))
+            return plan_upsweep(link.layout.formula, link.bound, line, mode, facts, box)
         if link.kind is Kind.REDUCE and link.powers is None:
             assert link.layout is not None and link.bound is not None
-            fitting = box(box_name(link.bound, link.layout.formula))
-            return plan_reduce(link.layout, link.bound, line, mode, facts, fitting)
+            return plan_reduce(link.layout, link.bound, line, mode, facts, box)
         unfold = link.powers if link.powers is not None else link.steps[0]
         powers = Powers(unfold.bound, unfold.dtype)
         if link.kind is not Kind.REDUCE:
-            return plan_unfold(streamed(link.layout), powers, line, mode, facts, box("unfold"))
+            return plan_unfold(streamed(link.layout), powers, line, mode, facts, box)
         assert link.layout is not None and link.bound is not None and link.base is not None
         reduction = Reduction(link.layout, link.bound, dict(unfold.results))
-        return plan_unfold(link.base, powers, line, mode, facts, box("unfold_reduce"), reduction)
+        return plan_unfold(link.base, powers, line, mode, facts, box, reduction)
 
 
 def ordered(program: Program) -> list[Link]:

@@ -55,15 +55,17 @@ LONG_TEXT = 64
 _PAIR_CPU = PairBox(block=1, bytes=64, vectors=1, at_once=2, tile=512, groups=8, merge_block=1)
 _PAIR_GPU = PairBox(block=256, bytes=1, vectors=8, at_once=1, tile=256, unroll=4)
 _PAIRS_SEQUENTIAL = {
-    "sum": _PAIR_CPU,
+    "sum": replace(_PAIR_CPU, vectors=4),
+    "sums": _PAIR_CPU,
     "argument": replace(_PAIR_CPU, at_once=8),
     "logsumexp": replace(_PAIR_CPU, at_once=4),
-    "kmin": replace(_PAIR_CPU, at_once=4),
+    "kmin": replace(_PAIR_CPU, at_once=1),
 }
-_PAIRS_SEQUENTIAL_LONG = {name: replace(box, at_once=8) for name, box in _PAIRS_SEQUENTIAL.items()}
-_PAIRS_SEQUENTIAL_LOOP = {name: replace(box, at_once=4) for name, box in _PAIRS_SEQUENTIAL.items()}
+_PAIRS_SEQUENTIAL_LONG = {name: replace(_PAIR_CPU, at_once=8) for name in _PAIRS_SEQUENTIAL}
+_PAIRS_SEQUENTIAL_LOOP = {name: replace(_PAIR_CPU, at_once=4) for name in _PAIRS_SEQUENTIAL}
 _PAIRS_GPU = {
     "sum": _PAIR_GPU,
+    "sums": _PAIR_GPU,
     "argument": replace(_PAIR_GPU, block=128, vectors=4, at_once=8, unroll=1),
     "logsumexp": replace(_PAIR_GPU, block=128, vectors=4, at_once=8, unroll=1),
     "kmin": replace(_PAIR_GPU, block=64, vectors=1, at_once=8, unroll=1, groups=20),
@@ -82,8 +84,8 @@ def few_box(terms: int, cost: int, rows: int, mode: ComputeMode, facts: Facts) -
 
 @dataclass(frozen=True)
 class PairWork:
-    """What a pair costs an item. kind: of the operator. terms: numbers kept per row. cost: operations per pair. loops:
-    whether long vectors are walked coordinate by coordinate.
+    """What a pair costs an item. kind: of the operator; "sum" of one number, "sums" of several. terms: numbers kept per
+    row. cost: operations per pair. loops: whether long vectors are walked coordinate by coordinate.
     """
 
     kind: str
@@ -147,6 +149,10 @@ def ordering(box: PairBox, acc_bytes: int, itemsize: int) -> PairBox:
     return box
 
 
+FILLED = 7.5
+"""Where an item does a group's work: with rows for fewer items, too many lanes of the last one are idle."""
+
+
 def clustered(box: PairBox, rows: float, itemsize: int) -> PairBox:
     """The box for rows in clusters of about so many: several groups to a cluster, so that only the last of them has
     idle items, and vectors no longer than the cluster.
@@ -155,7 +161,8 @@ def clustered(box: PairBox, rows: float, itemsize: int) -> PairBox:
         box = replace(box, bytes=box.bytes // 2)
     while box.block > 32 and rows < 4 * box.block * box.vectors:
         box = replace(box, block=box.block // 2)
-    while box.vectors > 1 and rows <= box.block * box.vectors * box.lanes(itemsize) // 2:
+    least = FILLED if box.block == 1 else 0.5
+    while box.vectors > 1 and rows <= least * box.block * box.vectors * box.lanes(itemsize):
         box = replace(box, vectors=box.vectors // 2)
     return box
 

@@ -180,4 +180,4 @@ def _kind(bound: PairBound) -> str:
         return "kmin"
     if bound.scale != 1:
         return "logsumexp"
-    return "argument" if bound.rare else "sum"
+    return "argument" if bound.rare else "sum" if len(bound.components) == 1 else "sums"

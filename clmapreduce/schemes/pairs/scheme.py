@@ -7,12 +7,13 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar, Generic, TypeAlias, TypeVar
+from typing import Any, ClassVar, Generic, TypeVar
 
 from clmapreduce.domain.dense import Pairwise
 from clmapreduce.domain.partition import Partition
 from clmapreduce.modes import ComputeMode, Scope
 from clmapreduce.plan import Facts, Plan
+from clmapreduce.schemes.common.boxes import Limits
 from clmapreduce.schemes.pairs.boxes import Box
 from clmapreduce.schemes.pairs.fallback import Launches
 from clmapreduce.schemes.pairs.merge import merge_stage
@@ -20,8 +21,6 @@ from clmapreduce.schemes.pairs.parts.pair_formulas import PairText
 from clmapreduce.schemes.pairs.problem import PairProblem
 
 B = TypeVar("B", bound=Box)
-Limits: TypeAlias = "Mapping[str, tuple[int, int]]"
-"""Numbers of a launch box, by name, from least to most."""
 GROUPS: Limits = {"groups": (4, 256)}
 """Of every box where groups work side by side."""
 LONGEST_TEXT = 64

@@ -6,6 +6,7 @@ Each row was measured; docs/notes says where and what lost.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any, ClassVar
 
 from clmapreduce.modes import ComputeMode
 from clmapreduce.plan import Facts
@@ -15,8 +16,10 @@ from clmapreduce.plan import Facts
 class SegmentBox:
     """For segments. block: work-items per group. bytes: of one vector of columns. vectors: an item walks for so many at
     once. least, chunks: a chunk weighs at least so much, and there are at most so many. join_block: work-items per
-    group of the launch that joins pieces.
+    group of the launch that joins pieces. starts: more boxes from which tuning starts.
     """
+
+    starts: ClassVar[tuple[Any, ...]] = ()
 
     block: int
     least: int
@@ -50,7 +53,10 @@ class TeamBox:
     channels of memory, and are slower. window: offsets that one item holds. unroll: of the loop that stores results.
     join_block: as in a SegmentBox. blocked: a tile is turned until an item's elements are neighbours; else it stays as
     it was loaded, in registers where items are a warp. teams: so many warps make a group, with chunks side by side.
+    starts: as in a SegmentBox.
     """
+
+    starts: ClassVar[tuple[Any, ...]] = ()
 
     block: int = 32
     most: int = 15360
@@ -111,4 +117,4 @@ class LanesBox(SegmentBox):
 
 def lanes_box() -> LanesBox:
     """The box for segments on a CPU, whose chunks are walked in vectors by one item each."""
-    return LanesBox(1, 2048, 128, bytes=64)
+    return LanesBox(1, 4096, 128, bytes=64)

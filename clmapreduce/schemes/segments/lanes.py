@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import ClassVar
 
 from clmapreduce.domain.segments import Segments
 from clmapreduce.formula.formula import Access, Formula
 from clmapreduce.modes import ComputeMode, Scope
 from clmapreduce.plan import Facts, Plan
+from clmapreduce.schemes.common.boxes import Limits
 from clmapreduce.schemes.common.kernel_data import Target
 from clmapreduce.schemes.common.vectors import AHEAD, has_vectors, vectorisable
 from clmapreduce.schemes.segments.boxes import LanesBox, lanes_box
@@ -60,6 +63,11 @@ class Lanes(SegmentScheme[LanesBox]):
     """What `takes_lanes`."""
 
     box_type = LanesBox
+    limits: ClassVar[Mapping[ComputeMode, Limits]] = {
+        ComputeMode.SEQUENTIAL: {
+            "least": (256, 1 << 15), "chunks": (16, 1024), "bytes": (16, 64), "unroll": (1, 8), "window": (256, 4096),
+        },
+    }  # fmt: skip
 
     def default(self) -> LanesBox | None:
         return lanes_box() if takes_lanes(self.layout, self.domain, self.mode, self.facts) else None

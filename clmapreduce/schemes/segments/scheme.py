@@ -5,12 +5,14 @@ subclass and a name in `registry`.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar, Generic, TypeVar
 
 from clmapreduce.domain.segments import Segments
 from clmapreduce.modes import ComputeMode
 from clmapreduce.plan import Facts, Plan
+from clmapreduce.schemes.common.boxes import Limits
 from clmapreduce.schemes.segments.boxes import SegmentBox, TeamBox
 from clmapreduce.schemes.segments.segment_kernel import SegmentLayout
 
@@ -31,6 +33,8 @@ class SegmentScheme(ABC, Generic[B]):
 
     box_type: ClassVar[type[Any]]
     """The class of its launch boxes."""
+    limits: ClassVar[Mapping[ComputeMode, Limits]] = {}
+    """The numbers of a box that tuning varies."""
 
     @abstractmethod
     def default(self) -> B | None:

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import ClassVar
 
 from clmapreduce.formula.formula import Access
 from clmapreduce.modes import ComputeMode, Scope
 from clmapreduce.plan import Facts, LocalArray, Plan
+from clmapreduce.schemes.common.boxes import Limits
 from clmapreduce.schemes.common.kernel_data import Target, subgroup
 from clmapreduce.schemes.common.vectors import vectorisable
 from clmapreduce.schemes.segments.boxes import TEAM_COLUMNS, TeamBox, team_box
@@ -59,6 +62,11 @@ class Teams(SegmentScheme[TeamBox]):
     """A CPU builds walks sooner, and has vectors in its own mode."""
 
     box_type = TeamBox
+    limits: ClassVar[Mapping[ComputeMode, Limits]] = {
+        ComputeMode.PARALLEL: {
+            "most": (3840, 61440), "least": (256, 4096), "chunks": (1024, 1 << 16), "window": (1, 8), "unroll": (1, 4),
+        },
+    }  # fmt: skip
 
     def default(self) -> TeamBox | None:
         layout, domain = self.layout, self.domain

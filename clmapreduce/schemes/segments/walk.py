@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import ClassVar
 
 from clmapreduce.dtypes import is_complex
 from clmapreduce.modes import ComputeMode, Scope
 from clmapreduce.plan import Plan
+from clmapreduce.schemes.common.boxes import Limits
 from clmapreduce.schemes.common.kernel_data import Target
 from clmapreduce.schemes.common.vectors import vectorisable
 from clmapreduce.schemes.segments.boxes import SegmentBox, walk_box
@@ -30,6 +33,10 @@ class Walk(SegmentScheme[SegmentBox]):
     """Serves any values and operators."""
 
     box_type = SegmentBox
+    limits: ClassVar[Mapping[ComputeMode, Limits]] = {
+        ComputeMode.SEQUENTIAL: {"least": (256, 1 << 15), "chunks": (16, 1024), "bytes": (16, 64), "vectors": (1, 4)},
+        ComputeMode.PARALLEL: {"block": (32, 256), "least": (16, 1024), "chunks": (1 << 12, 1 << 18)},
+    }  # fmt: skip
 
     def default(self) -> SegmentBox:
         return walk_box(self.mode, self.facts)

@@ -6,8 +6,9 @@ from abc import abstractmethod
 from collections.abc import Sequence
 
 from clmapreduce.modes import ComputeMode
+from clmapreduce.schemes.common.boxes import Limits
 from clmapreduce.schemes.pairs.problem import PairProblem
-from clmapreduce.schemes.pairs.scheme import GROUPS, B, Limits, PairScheme
+from clmapreduce.schemes.pairs.scheme import GROUPS, B, PairScheme
 
 MATRIX_LIMITS: Limits = {"block": (64, 256), "blocks": (1, 4), "share": (0, 16), **GROUPS}
 """Of boxes of few numbers a vector."""

@@ -87,7 +87,7 @@ def key_of_device(device: hostsched.Device) -> Key:
 
 def key_of_request(device: hostsched.Device, facts: Facts, request: PlanRequest, name: str) -> Key:
     """The key of the box of a name, for a request in its static boxes."""
-    texts = (text_of(stage.spec) for stage in request.plan(facts).stages)
+    texts = (text_of(stage.spec) for stage in request.planned(facts).stages)
     return (*key_of_device(device), name, *texts, *(str(size.bit_length()) for size in request.sizes))
 
 
@@ -108,7 +108,7 @@ def planned(request: PlanRequest, facts: Facts) -> Plan | None:
     device has.
     """
     try:
-        plan = request.plan(facts)
+        plan = request.planned(facts)
         return plan if fits_device(plan, facts) else None
     except Exception as error:  # from a scheme that is not made for such a box
         LOG.info("no plan in %r: %s: %s", dict(request.boxes(facts)), type(error).__name__, error)

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
 from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import ClassVar
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, ClassVar
 
 from clmapreduce.domain.line import Line
 from clmapreduce.dtypes import DType
@@ -57,6 +55,7 @@ class LineRequest(PlanRequest):
 
     def in_float32(self) -> Self:
         return replace(self, formula=in_float32(self.formula, stores=False))
+
     def boxes(self, facts: Facts) -> Mapping[str, LaunchBox]:
         if self.line.window is not None or not self.box.groups:
             return {}

@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Hashable
-from typing import TYPE_CHECKING
+from collections.abc import Hashable, Mapping
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
 
 from clmapreduce.dtypes import DType
 from clmapreduce.halves.operators import in_float32
-from collections.abc import Hashable, Mapping
-from dataclasses import dataclass, replace
-from typing import Any
-
 from clmapreduce.modes import ComputeMode
 from clmapreduce.plan import Facts, Plan
 from clmapreduce.reductions.base import Bound
@@ -90,7 +87,7 @@ class MeasuredRequest(PlanRequest):
         return self.inner.boxes(facts)
 
     def plan(self, facts: Facts) -> Plan:
-        plan = self.inner.plan(facts)
+        plan = self.inner.planned(facts)
         return replace(plan, why=f"{plan.why}; {MEASURED}")
 
 

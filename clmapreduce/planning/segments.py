@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
 
 from clmapreduce.domain.marked import Marked
 from clmapreduce.domain.segments import Segments
@@ -45,6 +44,7 @@ class SegmentsRequest(PlanRequest):
 
     def in_float32(self) -> Self:
         return replace(self, layout=self.layout.in_float32())
+
     def boxes(self, facts: Facts) -> Mapping[str, SegmentBox | TeamBox]:
         return {"box": self.box}
 

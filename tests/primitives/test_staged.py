@@ -11,7 +11,7 @@ import pytest
 import clmapreduce as cm
 from clmapreduce.calls.repeat.staged import StagedCall
 
-DTYPES = ["?", "i1", "u2", "i4", "u8", "f4", "f8"]
+DTYPES = ["?", "i1", "u2", "i4", "u8", "f2", "f4", "f8"]
 
 
 @pytest.mark.parametrize("dtype", DTYPES, ids=str)

@@ -42,7 +42,7 @@ def walk_box(mode: ComputeMode, facts: Facts) -> SegmentBox:
     if mode is ComputeMode.SEQUENTIAL:
         wide = facts.kind == "cpu"
         return SegmentBox(1, 2048, 128, bytes=64 if wide else 1, vectors=2 if wide else 1)
-    block = 32 if facts.kind == "cpu" else 128
+    block = min(32 if facts.kind == "cpu" else 128, facts.max_group_size)
     return SegmentBox(block, 64, 1 << 16, join_block=block)
 
 

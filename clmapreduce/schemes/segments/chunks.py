@@ -115,8 +115,8 @@ def scratch(text: SegmentText, domain: Segments, chunks: int) -> dict[str, int]:
 
 
 def join_stage(text: SegmentText, domain: Segments, chunks: int, mode: ComputeMode, facts: Facts, block: int) -> Stage:
-    """The launch that merges what chunks left of segments they share."""
-    layout = text.layout
+    """The launch that merges what chunks left of segments they share. block: work-items per group, at most."""
+    layout, block = text.layout, min(block, facts.max_group_size)
     spec = JoinText(Target.of(mode, facts, text.narrow), text, block)
     variable = tuple(i.name for i in (layout.init, layout.empty) if i is not None)
     sizes = [domain.length, domain.segments, chunks, domain.columns]

@@ -140,7 +140,7 @@ def test_nonsense_on_disk_is_no_rate(
 ) -> None:
     monkeypatch.setenv("CLMR_CACHE_DIR", str(tmp_path))
     assert rates.known_rate(context, "a call") is None
-    rates.remember(text, "rate", *rates.device_of(context), "a call")
+    rates.remember(text, "rate", *rates.key_of_device(context.device), "a call")
     assert rates.known_rate(context, "a call") is None
     rates.note_rate(2e9, context, "a call")
     assert rates.known_rate(context, "a call") == 2e9

@@ -13,7 +13,7 @@ from clmapreduce.schemes.line.sorting.sort_problem import SortProblem
 class BucketBox:
     """bytes: of the words and values of a bucket, about. most: buckets at most, a power of two. drawn: words of the
     sample for each bucket. codes: bits of a code at most. bits: of a digit within a bucket at most. groups: that carry
-    words to buckets, items: that sort buckets, per compute unit.
+    words to buckets, items: that sort buckets, per compute unit. A line has at least as many keys as the sample.
     """
 
     bytes: int

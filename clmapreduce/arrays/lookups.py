@@ -57,20 +57,20 @@ def take_gradient(table: Any, place: Any, gradient: Any, *, context: Context | N
     table = table if isinstance(table, Table) else Table(table)
     places = place if isinstance(place, tuple) else (place,)
     on_device = table.on_device or any(isinstance(x, DeviceArray) for x in (gradient, *places))
-    given = array(gradient, context)
-    if given.dtype.kind != "f":
-        raise DTypeError(f"the gradient has dtype {given.dtype}; use float32 or float64")
+    gradients = array(gradient, context)
+    if gradients.dtype.kind != "f":
+        raise DTypeError(f"the gradient has dtype {gradients.dtype}; use float32 or float64")
     if len(places) != len(table.shape):
         raise ShapeError(f"a table of shape {table.shape} is read at {len(table.shape)} place(s), {len(places)} given")
-    flat = _flat(len(places))(*places, *table.shape, length=None, context=given.context)
-    flat = array(flat, given.context)
-    if flat.shape != given.shape:
-        raise ShapeError(f"the gradient has shape {given.shape}, what was taken has {flat.shape}")
-    total = zeros(table.shape, given.dtype, context=given.context)
-    if given.size:
-        keys, values = sort_by_key(flat.reshape(-1), given.reshape(-1))
-        found, sums = reduce_by_key(keys, values)
-        total.reshape(-1)[found] = sums.astype(given.dtype)
+    flat = _flat(len(places))(*places, *table.shape, length=None, context=gradients.context)
+    flat = array(flat, gradients.context)
+    if flat.shape != gradients.shape:
+        raise ShapeError(f"the gradient has shape {gradients.shape}, what was taken has {flat.shape}")
+    total = zeros(table.shape, gradients.dtype, context=gradients.context)
+    if gradients.size:
+        keys, values = sort_by_key(flat.reshape(-1), gradients.reshape(-1))
+        elements, sums = reduce_by_key(keys, values)
+        total.reshape(-1)[elements] = sums.astype(gradients.dtype)
     return total if on_device else total.to_numpy()
 
 

@@ -29,8 +29,8 @@ def pair_cases(m: int, context: cm.Context, libraries: Libraries, rng: np.random
     def farther(result: Any) -> float:
         """How much farther the points found are than the nearest ones, beside those."""
         chosen = as_numpy(result)[rows].astype(np.int64)
-        found = np.sort(np.take_along_axis(distances, chosen, 1), 1)
-        return float(np.abs(found / np.partition(distances, range(NEAREST), 1)[:, :NEAREST] - 1).max())
+        ours = np.sort(np.take_along_axis(distances, chosen, 1), 1)
+        return float(np.abs(ours / np.partition(distances, range(NEAREST), 1)[:, :NEAREST] - 1).max())
 
     keops = _keops(x, y, b, libraries)
     return [

@@ -28,9 +28,9 @@ def pairs(call: PairCall, arrays: Mapping[Variable, Any], settings: Mapping[str,
     Raises ShapeError for batch axes and unknown chunks, ModeError for keywords that are not offered.
     """
     for name in REFUSED:
-        given = settings[name]
-        if given is not None and not (isinstance(given, tuple) and not given):
-            raise ModeError(f"{call.reduction.name}: {name}={quoted(given)} is not offered for Dask arrays")
+        setting = settings[name]
+        if setting is not None and not (isinstance(setting, tuple) and not setting):
+            raise ModeError(f"{call.reduction.name}: {name}={quoted(setting)} is not offered for Dask arrays")
     values = {v: _whole_vectors(v, x) for v, x in arrays.items()}
     reduced = Category.J if call.axis == 1 else Category.I
     outer = Category.I if call.axis == 1 else Category.J

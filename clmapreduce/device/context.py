@@ -174,7 +174,7 @@ class Context:
             entry = plans.get(key)
             if entry is None:
                 begin = time.perf_counter()
-                entry = Executable(request.plan(self.facts), self.queue, self._kernels, self._sent, request.work)
+                entry = Executable(request.plan(self.facts), self.queue, self._kernels, self._on_device, request.work)
                 entry.key = key
                 self.plannings.append((begin, time.perf_counter() - begin))
                 LOG.debug("planned %s: %s, %s", type(request).__name__, entry.plan.scope.name, entry.plan.why)
@@ -186,11 +186,11 @@ class Context:
         with self._lock:
             copy = self._plan_copies.get(executable)
             if copy is None:
-                copy = Executable(executable.plan, self.queue, self._kernels, self._sent, executable.work)
+                copy = Executable(executable.plan, self.queue, self._kernels, self._on_device, executable.work)
                 self._plan_copies[executable] = copy
             return copy
 
-    def _sent(self, table: LaunchTable) -> SentTable:
+    def _on_device(self, table: LaunchTable) -> SentTable:
         """A table's copy, made once."""
         copy = self._tables.get(table)
         if copy is None:

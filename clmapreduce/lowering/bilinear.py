@@ -59,8 +59,8 @@ def factored_pair(
     products = tuple(finding.bilinear(k, part) for k, part in enumerate(parts.values()))
     results = {place: p.result for place, p in zip(parts, products, strict=True)}
     values_left = _replaced(values, _bounded(values, results))
-    met = {id(node) for node in postorder([node for product in products for node in product.nodes])}
-    centres = tuple(centre for centre in finding.writer.centres.values() if id(centre[0]) in met)
+    used = {id(node) for node in postorder([node for product in products for node in product.nodes])}
+    centres = tuple(centre for centre in finding.writer.centres.values() if id(centre[0]) in used)
     return Factoring(values_left, products, centres)
 
 

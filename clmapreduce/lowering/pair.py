@@ -222,8 +222,8 @@ def find_terms(
     def is_term(node: Node, user: Role) -> bool:
         """Whether `node` is a term of what uses it."""
         mine = role[id(node)]
-        kept = node.dtype != BOOL and not isinstance(node, TableSymbol)
-        return mine is not user and mine is not Role.PAIR and kept and not is_constant(node)
+        storable = node.dtype != BOOL and not isinstance(node, TableSymbol)
+        return mine is not user and mine is not Role.PAIR and storable and not is_constant(node)
 
     visited: set[tuple[int, Role]] = set()
     todo = [(node, Role.PAIR) for node in [*values, *(c.term for c in contractions)][::-1]]

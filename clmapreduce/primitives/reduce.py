@@ -109,9 +109,9 @@ class Reduce(Primitive):
         options = Options(mode, context, wait_for, out, tiles)
         number = None if dtype is None else number_of(dtype)
         if is_traced(values):
-            kept = None if keepdims is False else keepdims
+            keep = None if keepdims is False else keepdims
             options.refuse_inside(
-                repr(self), accumulate=accumulate, finish=finish, progress=progress, axis=axis, keepdims=kept
+                repr(self), accumulate=accumulate, finish=finish, progress=progress, axis=axis, keepdims=keep
             )
             value = in_dtype(identity(*values), number, repr(self))
             return reduced(self.op, value, repr(self), None if where is True else where, initial)

@@ -42,9 +42,9 @@ class Program:
     @cached_property
     def dtypes(self) -> tuple[DType, ...]:
         """Every dtype computed with, each once, the index's int64 left out."""
-        met = [node.dtype for node in self.nodes if not isinstance(node, Index)]
-        met += [c.dtype for step in self.steps for c in step.bound.components]
-        return tuple(dict.fromkeys(met))
+        dtypes = [node.dtype for node in self.nodes if not isinstance(node, Index)]
+        dtypes += [c.dtype for step in self.steps for c in step.bound.components]
+        return tuple(dict.fromkeys(dtypes))
 
 
 def needs(roots: Sequence[Node]) -> Iterator[Step]:

@@ -23,7 +23,7 @@ from clmapreduce.math import sqrt, where
 from clmapreduce.primitives.map import Map
 from clmapreduce.primitives.reduce import Reduce
 from clmapreduce.reductions.user import Operator
-from clmapreduce.series.functions.digits import MOST, asked
+from clmapreduce.series.functions.digits import MOST, goal_of
 from clmapreduce.series.sequences import conversion
 
 Whole = Callable[[Any], Any]
@@ -87,7 +87,7 @@ def constant(
     """
     row = choice(name, "name", SERIES)
     home = context_of(context)
-    goal = asked(digits, dtype, (), home)
+    goal = goal_of(digits, dtype, (), home)
     working: DType = QD if home.facts.fp64 else QF
     check_out(out, [((), goal.dtype)], home)
     terms = math.ceil((MOST + 3) / SERIES[row].digits) + 1

@@ -71,11 +71,11 @@ def power_series(
     results on a device.) return_error: also returns an estimate for each sum, in float64 or float32: the magnitude of
     the last term that is not 0, and a bound of the rounding.
     """
-    wanted = switch(return_error, "return_error")
-    if wanted or digits is not None or is_many([dtype, derivatives, x, center]):
+    with_error = switch(return_error, "return_error")
+    if with_error or digits is not None or is_many([dtype, derivatives, x, center]):
         values = [x, center, derivatives]
         total, error = power_sum(inverse_factorial, None, values, digits, dtype, Options(mode, context, wait_for, out))
-        return (total, error) if wanted else total
+        return (total, error) if with_error else total
     arguments, home, working = checked([x, center], derivatives, dtype, mode, context, out)
     orders = gather([derivatives], home).inputs[0].value
     if np.ndim(orders) != 1:

@@ -66,8 +66,8 @@ class NearestNeighbors(BaseEstimator):
         if count > most:
             raise ShapeError(f"Expected n_neighbors <= n_samples_fit: n_neighbors = {count}, and {most} samples can be")
         distance, finish, p = self._distance(queries, self._fit_X)
-        found = distance.Kmin_argKmin(count + (X is None), 1, context=context_for(self.device))
-        values, places = (np.asarray(part).reshape(len(queries), -1) for part in found)
+        nearest = distance.Kmin_argKmin(count + (X is None), 1, context=context_for(self.device))
+        values, places = (np.asarray(part).reshape(len(queries), -1) for part in nearest)
         if X is None:
             others = places != np.arange(len(places))[:, None]
             others[others.all(1), 0] = False  # so many samples are equal that a sample is not among its own neighbours

@@ -135,8 +135,8 @@ def _idle(queue: Queue, size: int) -> Bytes | None:
 def _give(queue: Queue, slot: Bytes) -> None:
     """Holds pinned memory for later, unless there is enough."""
     staged = queue.space.staged
-    held = sum(size * len(slots) for size, slots in list(staged.items()))
-    if held + slot.nbytes <= IDLE:
+    total = sum(size * len(slots) for size, slots in list(staged.items()))
+    if total + slot.nbytes <= IDLE:
         staged.setdefault(slot.nbytes, deque()).append(slot)
 
 

@@ -25,11 +25,11 @@ class profile:
     """
 
     def __init__(self, context: Context | None = None) -> None:
-        self._asked = context
+        self._argument = context
         self._breakdowns: list[Breakdown] | None = None
 
     def __enter__(self) -> profile:
-        self.context = context_of(self._asked)
+        self.context = context_of(self._argument)
         self._workers = [_Worker(context) for context in (self.context, *self.context.members)]
         for worker in self._workers:
             worker.begin()

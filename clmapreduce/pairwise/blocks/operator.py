@@ -217,9 +217,9 @@ def _extent(blocks: Sequence[Block], axis: int, place: int) -> int:
     """The height of a row of blocks (axis 0), or the width of a column."""
     name, extents = ("row", "column")[axis], sorted({one.shape[axis] for one in blocks if one is not None})
     if len(extents) != 1:
-        found = " and ".join(map(str, extents)) or "not known"
+        listed = " and ".join(map(str, extents)) or "not known"
         what = ("heights", "widths")[axis]
-        raise ShapeError(f"cm.block: the {what} in {name} {place} are {found}; the blocks there need one in common")
+        raise ShapeError(f"cm.block: the {what} in {name} {place} are {listed}; the blocks there need one in common")
     return int(extents[0])
 
 

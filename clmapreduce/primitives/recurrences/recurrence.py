@@ -117,8 +117,8 @@ class Recurrence(Primitive):
         states = self._parts(initial, "initial")
         for state in states:
             if np.size(state) != 1:
-                wanted = "one number" if self.order == 1 else f"one number, or {self.order} of them"
-                raise ShapeError(f"initial has an entry of shape {np.shape(state)}; give {wanted}")
+                expected = "one number" if self.order == 1 else f"one number, or {self.order} of them"
+                raise ShapeError(f"initial has an entry of shape {np.shape(state)}; give {expected}")
         arguments = gather([*spread, *states], options.context, length)
         if len(arguments.shape) != 1:
             text = "coefficients are numbers: give length=" if not arguments.shape else "it runs over one dimension"

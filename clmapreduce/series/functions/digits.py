@@ -26,7 +26,7 @@ class Asked(NamedTuple):
     word: DType
 
 
-def asked(digits: Any, dtype: Any, operands: Sequence[DType], home: Context) -> Asked:
+def goal_of(digits: Any, dtype: Any, operands: Sequence[DType], home: Context) -> Asked:
     """What is computed. operands: the dtypes of arrays. Raises ArgumentError for digits that are none, DTypeError for
     a dtype that does not hold them and for a device without the floats that do.
     """

@@ -14,7 +14,7 @@ from clmapreduce.dtypes import INT64
 from clmapreduce.errors import DTypeError, ShapeError
 from clmapreduce.formula.functions import apply, is_traced
 from clmapreduce.formula.node import Node
-from clmapreduce.formula.tables.take import is_table, taken
+from clmapreduce.formula.tables.take import element_at, is_table
 from clmapreduce.primitives.map import Map
 from clmapreduce.segmented import reduce_by_key
 from clmapreduce.sorting.arrays import sort_by_key
@@ -34,14 +34,14 @@ def take(table: Any, place: Any, *, mode: str = "clamp", context: Context | None
     """
     places = place if isinstance(place, tuple) else (place,)
     if is_table(table) or any(map(is_traced, places)):
-        return taken(table, place)
+        return element_at(table, place)
     table = table if isinstance(table, Table) else Table(table, mode)
     return _reading(len(places))(table, *places, context=context)
 
 
 @lru_cache(maxsize=16)
 def _reading(axes: int) -> Map:
-    return Map(lambda table, *places: taken(table, places))
+    return Map(lambda table, *places: element_at(table, places))
 
 
 def take_gradient(table: Any, place: Any, gradient: Any, *, context: Context | None = None) -> Any:

@@ -268,9 +268,9 @@ def _power(base: Any, exponent: Any) -> Any:
     """numpy.power, where integers to negative powers are 0 but for the bases 1 and -1; NumPy refuses them."""
     if np.result_type(base, exponent).kind not in "iu" or not np.any(np.less(exponent, 0)):
         return np.power(base, exponent)
-    raised = np.power(base, np.maximum(exponent, 0))
+    product = np.power(base, np.maximum(exponent, 0))
     inverse = np.where(np.equal(np.abs(base), 1), np.power(base, np.bitwise_and(exponent, 1)), 0)
-    return np.where(np.less(exponent, 0), inverse, raised).astype(raised.dtype)
+    return np.where(np.less(exponent, 0), inverse, product).astype(product.dtype)
 
 
 def _erf(x: Any) -> Any:

@@ -101,10 +101,10 @@ def sort_by_key(
     DeviceArrays where one is among the arguments, else NumPy arrays. Raises ShapeError where the lengths differ.
     """
     several = values if isinstance(values, tuple) else (values,)
-    given = [checked(v, context) for v in (keys, *several)]
-    home = home_of_all(given, context)
-    on_device = any(isinstance(v, DeviceArray) for v in given)
-    own, *others = given
+    arrays = [checked(v, context) for v in (keys, *several)]
+    home = home_of_all(arrays, context)
+    on_device = any(isinstance(v, DeviceArray) for v in arrays)
+    own, *others = arrays
     check_keys(own.dtype, "keys")
     if own.ndim != 1 or any(v.ndim < 1 or len(v) != len(own) for v in others):
         shapes = ", ".join(str(v.shape) for v in others)

@@ -138,13 +138,13 @@ class SearchResult:
     after: float
 
 
-def search(problem: Problem, deadline: float, spent: Callable[[], None] = lambda: None) -> SearchResult | None:
+def search(problem: Problem, deadline: float, after_box: Callable[[], None] = lambda: None) -> SearchResult | None:
     """The fastest box of those that the search meets until the deadline (of `perf_counter`); None where none was
-    measured. A box whose kernel is not built or whose results are not those of the static box is left out. spent: is
-    called after every box.
+    measured. A box whose kernel is not built or whose results are not those of the static box is left out. after_box:
+    is called after every box.
     """
     static, *others = problem.starts
-    climb = _Climb(problem, Candidate(problem, static), deadline, spent)
+    climb = _Climb(problem, Candidate(problem, static), deadline, after_box)
     climb.begin_at(problem.before)
     before = climb.champion
     for box in others:
@@ -161,8 +161,8 @@ def search(problem: Problem, deadline: float, spent: Callable[[], None] = lambda
 class _Climb:
     """A search on its way. champion: the fastest so far. measured: how many boxes it was compared with."""
 
-    def __init__(self, problem: Problem, static: Candidate, deadline: float, spent: Callable[[], None]) -> None:
-        self.problem, self.champion, self.deadline, self.spent = problem, static, deadline, spent
+    def __init__(self, problem: Problem, static: Candidate, deadline: float, after_box: Callable[[], None]) -> None:
+        self.problem, self.champion, self.deadline, self.after_box = problem, static, deadline, after_box
         self.measured = 0
         self._results = static.values()
         self._launches: set[Hashable] = {None, problem.launches(static.box)}
@@ -180,7 +180,7 @@ class _Climb:
         """
         candidate = self._candidate(box)
         share = 1.0 if candidate is None else self._challenge(candidate)
-        self.spent()
+        self.after_box()
         return share
 
     def _candidate(self, box: Box) -> Candidate | None:

@@ -299,7 +299,7 @@ def test_every_kernel_is_looked_at_once(
 ) -> None:
     """Of all callers: lazy tensors, Genred, solvers; on the arrays of the first call, on the device."""
     problems: list[search.Problem] = []
-    monkeypatch.setattr(tune, "search", lambda problem, deadline, spent: problems.append(problem))
+    monkeypatch.setattr(tune, "search", lambda problem, deadline, after_box: problems.append(problem))
     arrays = random_arrays(rng, 40, 40)
     x, y, b = (arrays[v] for v in (X, Y, B))
 

@@ -19,7 +19,7 @@ _OUTPUT = re.compile(r"\s*(?:[A-Za-z_]\w*\s*=\s*)?(Vi|Vj)\s*\(\s*(?:\d+\s*,\s*)?
 def generic_sum(formula: str, output: str, *aliases: str, **kwargs: Any) -> Genred:
     """The sum of a formula: over j for an output such as "a = Vi(2)", over i for "a = Vj(2)".
 
-    Keywords are Genred's. Raises FormulaError for an output that is neither, ArgumentError for an unknown keyword.
+    Keywords are Genred's. Raises FormulaError for any other output, ArgumentError for an unknown keyword.
     """
     return shorthand(Genred, "Sum", formula, output, aliases, kwargs)
 
@@ -42,7 +42,7 @@ def generic_argkmin(formula: str, output: str, *aliases: str, **kwargs: Any) -> 
 def shorthand(
     kind: type[G], reduction: str, formula: str, output: str, aliases: tuple[str, ...], kwargs: dict[str, Any]
 ) -> G:
-    """The reduction, as a class of Genred's, that an output declares; its dimension is K where K values are kept."""
+    """The reduction that `output` declares, an object of the class `kind`. For ArgKMin the declared dimension is K."""
     axis, count = _declared(output)
     if reduction == "ArgKMin":
         kwargs = {"opt_arg": count, **kwargs}

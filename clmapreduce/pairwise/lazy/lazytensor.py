@@ -16,8 +16,8 @@ class LazyTensor(Matrix["LazyTensor"]):
     x: an array (M, D) with axis=0, indexed by i; (N, D) with axis=1, indexed by j; without axis (.., M, 1, D) for i,
     (.., 1, N, D) for j, (.., 1, 1, D) or (D,) for a parameter; a number or a list of them, a constant; or a placeholder
     (index, dimension, category) for an array that comes with the call. Arrays are float16, bfloat16, float32, float64
-    or complex: NumPy's, DeviceArrays, or anything `cm.array` takes. They are not copied: a reduction reads what they
-    hold then.
+    or complex: NumPy's, DeviceArrays, or anything `cm.array` takes. They are not copied: a reduction reads the values
+    that they have at that time.
 
     Raises ShapeError for shapes that fit none of these, DTypeError for integers and other dtypes.
     """

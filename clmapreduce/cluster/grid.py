@@ -25,7 +25,7 @@ STRIP = 1 << 15
 
 @needs_host_room
 def grid_cluster(x: Any, size: Any) -> Any:
-    """(M,) int64 labels 0 ... C-1 of the cells that hold points: boxes whose corners are multiples of `size`.
+    """(M,) int64 labels 0 ... C-1 of the cells that contain points: boxes whose corners are multiples of `size`.
 
     x: (M, D) finite coordinates in any dimension; (M,) are points on a line. size: the edge of a cell, or (D,) edges,
     more than 0. Labels follow the cells' order, the first coordinate first. A DeviceArray gives a DeviceArray, computed

@@ -25,8 +25,8 @@ from clmapreduce.tuning.search import Problem, search
 
 @dataclass(frozen=True)
 class Tuned:
-    """The result of a search for a launch box. what: the reduction. box_before: in use before, box_after: since;
-    ms_before, ms_after: milliseconds that a call on device arrays took with each.
+    """The result of a search for a launch box. what: the reduction. box_before, box_after: the box before and after the
+    search. ms_before, ms_after: milliseconds of a call on device arrays with each.
     """
 
     what: str
@@ -62,16 +62,15 @@ def _box_text(box: Any, other: Any) -> str:
 def tune(
     function: Callable[[], Any], *, context: Context | None = None, seconds: float = 60.0, progress: Any = None
 ) -> list[Tuned]:
-    """Calls `function` once, and finds a launch box for every pairwise reduction that it makes, on the reduction's own
-    arrays.
+    """Calls `function` once, and searches a faster launch box for every pairwise reduction in it, on the reduction's
+    own arrays.
 
-    These boxes are used from then on, by this process and those that begin later, wherever the same reduction meets
-    sizes of the same power of two on the same device. A box decides the order of sums: results may differ in their last
-    digits from those before. context: the default inside the function. seconds: for all searches together; a search
-    takes as long as the candidates need to be built (0.1 to 3 s each) and run. progress: as of a call, of seconds and
-    `seconds`; a bar also says what is tuned. Returns the results, in the order of the calls. Raises FormulaError for
-    what is no function, ModeError for a time that is none; what the function raises goes through, and boxes that were
-    found before are used.
+    This process and later ones then use these boxes, for the same reduction on the same device and sizes of the same
+    power of two. A box decides the order of sums: results may differ in their last digits from earlier ones. context:
+    the default inside the function. seconds: the limit for all searches together; each candidate must be built (0.1 to
+    3 s) and run. progress: as for a call, with seconds instead of operations; a bar also names the reduction. Returns
+    the results, in the order of the calls. Raises FormulaError for an argument that is not a function, ModeError for a
+    wrong time. Errors of the function are passed on, and the boxes of finished searches are used.
     """
     if not callable(function):
         raise FormulaError(f"cm.tune takes a function without arguments that makes the calls, not {quoted(function)}")

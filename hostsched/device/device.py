@@ -32,7 +32,7 @@ _SUBGROUP_EXTENSIONS = frozenset((
 
 @dataclass(frozen=True)
 class DeviceFacts:
-    """Everything planning may depend on; sizes in bytes.
+    """Everything that planning may depend on; sizes in bytes.
 
     `vendor` is who made the driver ("nvidia" "amd" "intel" "pocl" "apple" "other"), so an AMD processor driven by
     Intel's runtime is "intel". `kind` is "gpu", "cpu" or "accelerator". `lanes` is how many float32 an explicit vector
@@ -77,7 +77,7 @@ class DeviceFacts:
 
     @property
     def traits(self) -> DriverTraits:
-        """What is particular to the driver's maker, on this device."""
+        """How the driver's maker differs from others, on this device."""
         traits = traits_of(self.vendor)
         width = traits.cpu_subgroups
         suits = self.kind == "cpu" and self.sized_subgroups and 1 < width <= self.vector_floats
@@ -85,7 +85,7 @@ class DeviceFacts:
 
     @property
     def lends_memory(self) -> bool:
-        """Whether kernels may use host arrays where they are. Elsewhere these are copied."""
+        """Whether kernels may use host arrays in place. On other devices these are copied."""
         return self.host_unified and self.maps_memory
 
 

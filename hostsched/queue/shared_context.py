@@ -84,7 +84,7 @@ def shared_context(device: Device, context: cl.Context | None = None) -> SharedC
 
 
 def new_context(device: Device) -> cl.Context:
-    """A new OpenCL context, with memory of its own. Raises as `shared_context`."""
+    """A new OpenCL context, with separate memory. Raises as `shared_context`."""
     opencl_in_use()
     return _new_context(device)
 

@@ -71,7 +71,7 @@ def whole(value: Any, name: str, least: int = 0) -> int:
 
 
 def real(value: Any, name: str) -> float:
-    """`value` as a float. Raises ArgumentError for what is no real number, or none that a float holds."""
+    """`value` as a float. Raises ArgumentError if it is not a real number, or too large for a float."""
     try:
         if isinstance(value, (str, bytes)):
             raise TypeError
@@ -81,7 +81,7 @@ def real(value: Any, name: str) -> float:
 
 
 def finite(value: Any, name: str) -> float:
-    """`value` as a finite float. Raises ArgumentError for what is no number, and for infinities and NaN."""
+    """`value` as a finite float. Raises ArgumentError if it is not a number, and for infinities and NaN."""
     if isinstance(value, (bool, np.bool_)):
         raise ArgumentError(f"{name} is {value!r}; it must be a number")
     number = real(value, name)

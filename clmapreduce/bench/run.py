@@ -42,7 +42,7 @@ CPU, GPU = Lengths(1 << 25, 8_192), Lengths(1 << 27, 50_000)
 
 
 def selected(only: str | None) -> tuple[str, ...]:
-    """The names of the rows in a list with commas. Raises ArgumentError for a name that is none."""
+    """The names of the rows in a list with commas. Raises ArgumentError for an unknown name."""
     names = ROWS if only is None else tuple(name.strip() for name in only.split(","))
     if unknown := [name for name in names if name not in ROWS]:
         raise cm.ArgumentError(f"there is no row {', '.join(map(repr, unknown))}; the rows are {', '.join(ROWS)}")
@@ -92,7 +92,7 @@ def show(
     context: cm.Context, only: str | None, seconds: float, output: Path, json: Path | None, command: str
 ) -> int:
     """Runs, prints, writes the page to `output` and the data to `json` (default: beside it); 0 where every result of
-    ours was right, else 1. Raises ArgumentError for rows or seconds that are none, OSError for files.
+    ours was right, else 1. Raises ArgumentError for wrong rows or seconds, OSError for files.
     """
     names = selected(only)
     if not 0 <= seconds < float("inf"):

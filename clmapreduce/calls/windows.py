@@ -45,7 +45,7 @@ def window_of(
 
     The window follows from the arrays alone while two of 32 MiB fit: so do the bits of the results. Raises
     DeviceMemoryError where not even two of the shortest fit, and for tiles=1, which walks the whole line at once;
-    SettingError for a CLMR_MEMORY_LIMIT that is none.
+    SettingError for a wrong CLMR_MEMORY_LIMIT.
     """
     context, in_place = arguments.context, arguments.context.facts.lends_memory
     if shares and any(is_split(argument.value) for argument in arguments.inputs):

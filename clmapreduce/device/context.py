@@ -258,7 +258,7 @@ def _check_trace(path: str) -> None:
 
 
 def _bytes_of(limit: Any) -> int:
-    """A limit of device memory in bytes. Raises ArgumentError for what is none."""
+    """A limit of device memory in bytes. Raises ArgumentError for a wrong limit."""
     if is_whole(limit) and limit > 0:
         return int(limit)
     if isinstance(limit, str):
@@ -296,7 +296,7 @@ def current_context() -> Context:
 
 
 def context_of(context: Context | None) -> Context:
-    """The context of a call's keyword, or this thread's. Raises DeviceError for what is none."""
+    """The context of a call's keyword, or this thread's. Raises DeviceError for any other object."""
     if context is None:
         return current_context()
     if not isinstance(context, Context):

@@ -66,7 +66,8 @@ def apply(name: str, *operands: Operand) -> Node:
     """The node `name(*operands)`; an array of such nodes where an operand is one.
 
     Python numbers take the dtype their partners need, and so does what is computed from them alone.
-    Raises FormulaError for what is no number, DTypeError for numbers that the function or the dtype cannot take.
+    Raises FormulaError for an argument that is not a number, DTypeError for numbers that the function or the dtype
+    cannot take.
     """
     function = FUNCTIONS[name]
     if len(operands) != function.arity:

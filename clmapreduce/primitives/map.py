@@ -87,7 +87,7 @@ class Map(Primitive):
         return results[0] if len(results) == 1 else tuple(results)
 
     def ordered(self, values: Sequence[Any], named: dict[str, Any]) -> Sequence[Any]:
-        """A call's arguments in order. Raises FormulaError for names that are none, or that are missing."""
+        """A call's arguments in order. Raises FormulaError for unknown and for missing names."""
         if not named:
             return values
         if self.expression is None:

@@ -60,7 +60,7 @@ def in_dtype(value: Any, dtype: DType | None, name: str) -> Any:
 
 
 def converted(value: Value, dtype: DType) -> Value:
-    """A value in the dtype of a number. Raises DTypeError for a record that is none."""
+    """A value in the dtype of a number. Raises DTypeError for a record of another kind."""
     if isinstance(value, Record) and not isinstance(value, Extended):
         raise DTypeError(f"dtype={dtype}: records are no numbers; convert their fields by a map in front")
     return cast(value, dtype)  # type: ignore[arg-type]  # an extended number converts as a node does

@@ -81,7 +81,7 @@ class Submission:
 def events_of(wait_for: Collection[Any]) -> list[Any]:
     """The events in `wait_for`: of events, Submissions, and objects with an `.event` (left out where that is None).
 
-    Raises WrongArgument for what is no list: several launches of a call may ask for them.
+    Raises WrongArgument if it is not a list: several launches of a call may read it.
     """
     if not isinstance(wait_for, (tuple, list, Sequence, AbstractSet)):
         raise WrongArgument(f"wait_for is {wait_for!r:.80}; pass a list of events")

@@ -27,7 +27,7 @@ def is_table(value: Any) -> bool:
 
 
 def element_at(table: Any, place: Any) -> Value:
-    """The element of a traced table at a place, one whole number an axis. Raises FormulaError for what is no table,
+    """The element of a traced table at a place, one integer an axis. Raises FormulaError if table is not a table,
     ShapeError for another number of axes, DTypeError for places that are no integers.
     """
     if not is_table(table):

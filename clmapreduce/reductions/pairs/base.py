@@ -170,7 +170,7 @@ class PairReduction:
         """The operator for a formula of `width` numbers of dtype `value` and a weight formula of `weights` numbers.
 
         index: int32 or int64, the dtype of the columns' indices. Raises DTypeError for numbers that cannot be reduced
-        so, FormulaError for a dimension or weights that do not fit, ModeError for an option that is none.
+        so, FormulaError for a dimension or weights that do not fit, ModeError for an unknown option.
         """
         if value.names is not None or is_complex(value):
             raise DTypeError(f"{self.name}: a formula of dtype {value} cannot be reduced over pairs; give real numbers")

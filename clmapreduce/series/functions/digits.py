@@ -27,7 +27,7 @@ class Asked(NamedTuple):
 
 
 def goal_of(digits: Any, dtype: Any, operands: Sequence[DType], home: Context) -> Asked:
-    """What is computed. operands: the dtypes of arrays. Raises ArgumentError for digits that are none, DTypeError for
+    """The accuracy of a call. operands: the dtypes of arrays. Raises ArgumentError for wrong digits, DTypeError for
     a dtype that does not hold them and for a device without the floats that do.
     """
     target = _dtype(None if digits is None else check_digits(digits), dtype, operands, home)
@@ -40,7 +40,7 @@ def goal_of(digits: Any, dtype: Any, operands: Sequence[DType], home: Context) -
 
 
 def check_digits(digits: Any) -> int:
-    """Decimal digits as an int. Raises ArgumentError for what is no whole number from 1 to 60."""
+    """Decimal digits as an int. Raises ArgumentError unless it is an integer from 1 to 60."""
     if not is_whole(digits) or not 1 <= digits <= MOST:
         raise ArgumentError(f"digits is {quoted(digits)}; it must be a whole number from 1 to {MOST}")
     return int(digits)

@@ -1,9 +1,9 @@
-## cmr_radix_walk: keys to their places by one digit, the last launch of a pass of a radix sort, in the sequential mode: an item walks its share in order.
+## cmr_radix_walk: moves keys to their places by one digit. The last launch of a pass of a radix sort, in the sequential mode: an item walks its share in order.
 ##   in0  words    in1  a value per word, unless values are the words' indices (counts_up) or there are none    places[digit][group]  where they go
-##   out0  words, unless they are no longer wanted    out1  values    n, share  as in cmr_map
-##   gathered: words wait in a line of `line` for each digit, a line or two of the cache, until the next word finds that full: then it is written at once. (As it
-##   fills up, its last word is still on the way to the cache, and a load of the whole would wait for it.) A group's first line of a digit may begin in the
-##   middle, and belongs to the group before up to there.
+##   out0  words, unless nobody reads them later    out1  values    n, share  as in cmr_map
+##   gathered: each digit has a buffer of `line` words, a line or two of the cache. When the next word finds the buffer full, all of it is written at once.
+##   (Not when the last word fills it: that word is still on its way to the cache, and a load of the whole buffer would wait for it.) A group's first buffer
+##   of a digit may begin in the middle of a line, whose first part belongs to the group before.
 <%namespace name="mode" file="/mode/${context['compute_mode']}.cl.mako"/>
 <%namespace name="radix" file="/radix.cl.mako"/>
 <%
@@ -24,7 +24,7 @@ columns = ([("out0", "keys_line", word, word)] if stores_keys else []) + ([("out
         for (int k = 0; k < ${line}; k++) ${out}[${begin} + k] = ${array}[${at} + k];
 % endif
 </%def>
-## Puts a word, and what goes with it, where its digit's next one belongs.
+## Puts a word, and its value, at the next place of its digit.
 <%def name="placed(word, digit, i)">
         const idx at = next[${digit}];
         next[${digit}] = at + 1;

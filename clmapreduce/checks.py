@@ -103,7 +103,7 @@ def refuse_masked(value: Any, name: str) -> None:
     """Raises DTypeError for a masked array, the values behind its mask would count, and for Arrow's arrays with nulls.
 
     NumPy imports its part for these when it is asked for it: that costs 10 ms, and a child that is forked meanwhile, in
-    another thread, waits for the import for ever. Where nobody has imported it there are no masked arrays.
+    another thread, waits for the import for ever. If it is not imported, there are no masked arrays.
     """
     if isinstance(value, getattr(sys.modules.get("numpy.ma"), "MaskedArray", ())):
         raise DTypeError(

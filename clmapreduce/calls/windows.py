@@ -39,7 +39,7 @@ def window_of(
     always: bool = False, shares: bool = False,
 ) -> Window | None:  # fmt: skip
     """The window of a call whose arrays have no room in device memory together; None for any other call, and where the
-    device reads host memory in place and nobody set a limit. stored: arrays between launches, as bytes per index.
+    device reads host memory in place and there is no limit. stored: arrays between launches, as bytes per index.
     always: calls that would fit have one too. shares: so have long calls on several devices of one kind, and calls on
     arrays that lie on them.
 

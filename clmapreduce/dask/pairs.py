@@ -105,7 +105,7 @@ class ChunkedArray(GuestArray):
         return ChunkedArray(self.chunked.reshape(shape))
 
     def view(self, dtype: DType | None) -> ChunkedArray:
-        """Complex numbers as parts by turns, or the other way round."""
+        """Complex numbers as alternating real and imaginary parts, or the reverse."""
         return ChunkedArray(self.chunked.rechunk({-1: -1}).view(dtype))
 
     def __getitem__(self, key: Any) -> ChunkedArray:

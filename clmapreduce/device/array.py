@@ -280,7 +280,7 @@ def write(target: DeviceArray, values: NumpyArray) -> None:
 
 
 def await_events(context: Context, wait_for: Sequence[Any]) -> None:
-    """Waits for what a call is told to wait for, where the host reads an array before anything is launched."""
+    """Waits for `wait_for` of a call in which the host reads an array before anything is launched."""
     if not is_empty(wait_for):
         with translated():
             hostsched.JobGraph([]).submit(context.queue, wait_for).wait()

@@ -19,7 +19,7 @@ from clmapreduce.reductions import operator
 REDUCTIONS = ("sum", "prod", "min", "max", "any", "all", "argmin", "argmax", "mean", "var", "std")
 SCANS = {"cumsum": "sum", "cumprod": "product"}
 NEUTRAL = {"out": None, "ddof": 0, "keepdims": False, "initial": None, "where": True}
-"""What NumPy's functions hand on where nobody asked for it."""
+"""The defaults that NumPy's functions pass on."""
 
 
 def _prepared(name: str, value: Node, axis: Any, dtype: Any, more: Mapping[str, Any]) -> Node:

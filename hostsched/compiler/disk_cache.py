@@ -127,7 +127,7 @@ def _is_our_file(status: os.stat_result) -> bool:
 
 
 def _is_ours(status: os.stat_result) -> bool:
-    """Whether a file or folder belongs to this user and nobody else may write to it. Windows guards the user's folder
+    """Whether a file or folder belongs to this user and no other user may write to it. Windows guards the user's folder
     itself.
     """
     if not hasattr(os, "getuid"):

@@ -47,7 +47,7 @@ class Touching(Protocol):
 
 
 class Submittable(Touching, Protocol):
-    """A job that can be handed to a queue. `seconds` is how long it takes, 0 where nobody counted its operations; one
+    """A job that can be handed to a queue. `seconds` is how long it takes, 0 if its operations are not counted; one
     that takes longer can also be handed over in pieces (see pieces.Divisible).
     """
 

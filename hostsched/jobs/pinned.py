@@ -37,7 +37,7 @@ def read_back(queue: Queue, buffer: Buffer, target: np.ndarray[Any, Any], offset
 
 
 def _slot(queue: Queue) -> np.ndarray[Any, Any] | None:
-    """Pinned memory that nobody reads through; None where the system has no more of it."""
+    """Free pinned memory for reads; None if the system has no more of it."""
     with suppress(IndexError):
         return queue.space.pinned.popleft()
     with suppress(OutOfDeviceMemory, LaunchError):

@@ -10,7 +10,7 @@ __all__ = ["advance", "announce", "expect", "following"]
 
 
 class _Following:
-    """The operations of a call that are launched and ended, and who is told of them."""
+    """The operations of a call that are launched and ended, and the function that reports them."""
 
     __slots__ = ("done", "report", "say", "total")
 

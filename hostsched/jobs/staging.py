@@ -127,7 +127,7 @@ def _pool() -> ThreadPoolExecutor:
 
 
 def _idle(queue: Queue, size: int) -> Bytes | None:
-    """Pinned memory of a size that nobody uses."""
+    """Free pinned memory of a size."""
     with suppress(KeyError, IndexError):
         return queue.space.staged[size].popleft()
     return None

@@ -32,7 +32,7 @@ class Queue(Commands):
 
     def __init__(self, device: Device, profile: bool = False, context: cl.Context | None = None) -> None:
         super().__init__(device, profile, context)
-        # A short job ends within the spin, where a nap or a thread would cost more than it: PoCL's take about 70 us.
+        # A short job ends within the spin, where a sleep or a thread would take longer: PoCL's take about 70 us.
         # Intel's CPU runtime starts one thread fewer than there are cores: the thread that waits is its last worker.
         self._spin_us = self.facts.traits.spin_us
         self._waits_in_driver = self.facts.kind == "cpu"
@@ -106,7 +106,7 @@ class Queue(Commands):
 
     @property
     def has_failed(self) -> bool:
-        """Whether a command in this context was seen to fail: events that buffers remember may be failed ones."""
+        """Whether a command in this context has failed: events that buffers remember may be failed ones."""
         return self.space.failed
 
     def joined(self, events: Sequence[cl.Event]) -> cl.Event:

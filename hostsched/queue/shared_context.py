@@ -36,7 +36,7 @@ class SharedContext(LockedContext):
 
     `arena` is the context's memory, `programs` what was built in it last, by source and options, `idle_queues` command
     queues that were used before, `pinned` host memory that reads of a few bytes go through, while none does, `staged`
-    that which long copies go through, by its size, `failed` whether a command was seen to fail, `builds` the last
+    that which long copies go through, by its size, `failed` whether a command has failed, `builds` the last
     builds, oldest first.
     """
 

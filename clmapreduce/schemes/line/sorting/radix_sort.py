@@ -178,8 +178,8 @@ class _Passes:
         return sizes
 
     def targets(self, p: int) -> Names:
-        """The arrays that a pass writes: words, unless nobody reads them, and values. Every other pass writes to the
-        results' memory, so that the last one does.
+        """The arrays that a pass writes: words, unless they are not read later, and values. Every other pass writes to
+        the results' memory, so that the last one does.
         """
         problem, left = self.problem, self.count - 1 - p
         keys = "out0" if problem.wants_keys and left % 2 == 0 else f"keys{left % 2}"

@@ -119,7 +119,7 @@ def refuse_masked(value: Any, name: str) -> None:
 
 
 def numpy_array(value: Any, name: str, dtype: Any = None) -> np.ndarray[Any, Any]:
-    """`value` as a NumPy array, of `dtype` where one is wanted.
+    """`value` as a NumPy array, of `dtype` if one is passed.
 
     Raises ShapeError for lists that are no array, DTypeError for what holds no such numbers and for masked arrays,
     DeviceMemoryError for one that repeats its elements so often that the host could not hold them.

@@ -1,4 +1,4 @@
-"""The errors users see. Each says what was given, what was found, and what would work."""
+"""The errors users see. Each says what was passed, what is wrong, and what would work."""
 
 from __future__ import annotations
 

@@ -12,7 +12,7 @@ from clmapreduce.bench.lines import LIMIT
 from clmapreduce.bench.race import Call, Case
 
 CHECKED, NEAREST, ROWS = 64, 10, 256
-"""Rows that are checked, points that are wanted, rows that NumPy does at a time."""
+"""Rows that are checked; nearest points; rows that NumPy computes at a time."""
 
 
 def pair_cases(m: int, context: cm.Context, libraries: Libraries, rng: np.random.Generator) -> list[Case]:

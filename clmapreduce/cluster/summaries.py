@@ -68,7 +68,7 @@ def cluster_ranges_centroids(x: Any, lab: Any, weights: Any = None) -> tuple[Int
 
 
 def _counts(lab: Any, Nlab: Any) -> tuple[Integers, Integers]:
-    """(labels, how many points have each), checked against what is said of them."""
+    """(labels, how many points have each), checked against `Nlab`."""
     if Nlab is None:
         labels = labels_of(lab)
         return labels, counts_of(labels)

@@ -178,7 +178,7 @@ class Pair(HasContent):
 
 @dataclass(frozen=True, eq=False)
 class Terms:
-    """The nodes at which a pair's values meet what depends on less: per role, in the order they were found."""
+    """The nodes at which a pair's values meet what depends on less: per role, in the order of their occurrence."""
 
     uniform: tuple[Node, ...]
     rows: tuple[Node, ...]

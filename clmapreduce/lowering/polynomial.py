@@ -26,7 +26,7 @@ class Difference:
 class Atom:
     """A factor of monomials: a node of one role but PAIR, less the centre of the difference it is a side of, if any.
 
-    place: the order in which the atoms of a role were met.
+    place: the order in which the atoms of a role occurred.
     """
 
     node: Node

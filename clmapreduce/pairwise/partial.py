@@ -59,7 +59,7 @@ class PlaceMerger:
 
 @dataclass(frozen=True)
 class Parts:
-    """How parts of one reduction are merged. of: the reduction that parts are given by; "" for its own."""
+    """How parts of one reduction are merged. of: the reduction that computes the parts; "" for the same one."""
 
     merger: Callable[[Sequence[Output]], Any]
     of: str = ""

@@ -75,7 +75,7 @@ def fitted(formula: Formula, bound: Bound) -> Formula:
 
 
 def operand(op: Any) -> Operand:
-    """The operand for an operator; equal ones are shared, so that kernels are found again."""
+    """The operand for an operator; equal ones are shared, so that kernels are reused."""
     return _cached_operand(reductions.operator(op))
 
 

@@ -23,7 +23,8 @@ from clmapreduce.reductions import operator
 
 
 class _AnyOutside:
-    """From what a function is given: whether any place outside of a checked table is read on the way to its results."""
+    """From the arguments of a function: whether any place outside of a checked table is read on the way to its results.
+    """
 
     def __init__(self, function: Callable[..., Any]) -> None:
         self.function = function

@@ -88,7 +88,7 @@ class _Sharing:
         self._alive: list[Any] = []
 
     def program(self, program: Program) -> Program:
-        for step in program.steps:  # each after what it needs, so that none is met deep inside another
+        for step in program.steps:  # each after the steps that it needs, so that the recursion is not deep
             self._step(step)
         partials = None if program.partials is None else self._step(program.partials)
         return replace(program, outputs=tuple(self._value(value) for value in program.outputs), partials=partials)

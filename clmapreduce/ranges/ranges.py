@@ -22,7 +22,7 @@ from clmapreduce.ranges.picture import draw, shown
 from clmapreduce.ranges.stairs import staircase
 
 Limits = tuple[tuple[str, Integers, int], ...]
-"""Names of arrays as they were given, (n, 2) starts and ends, and the axis that must hold them: 0 rows, 1 columns."""
+"""Names of the arrays in the arguments, (n, 2) starts and ends, and the axis that must hold them: 0 rows, 1 columns."""
 
 
 @without_arithmetic("combine masks before, as in cm.Ranges.from_mask(a | b)")
@@ -321,7 +321,7 @@ def _unpickled(halves: dict[int, Blocks | None], limits: Limits, shape: tuple[in
 
 
 def as_ranges(value: Any) -> Ranges | None:
-    """What is given as `ranges=`: None, Ranges, or the arrays that `Ranges` takes."""
+    """The argument `ranges=`: None, Ranges, or the arrays that `Ranges` takes."""
     return value if value is None or isinstance(value, Ranges) else Ranges(value)
 
 

@@ -86,7 +86,7 @@ class SegmentOp:
 
 
 def segment_operator(op: Op) -> tuple[str, ReductionOp]:
-    """(name, operator) for what was given: of a mean its sum. Raises ModeError for an unknown name."""
+    """(name, operator) for an operator or a name: for a mean its sum. Raises ModeError for an unknown name."""
     name = alias(op)
     if isinstance(name, str) and name == MEAN:
         return MEAN, NAMED["sum"]

@@ -130,7 +130,7 @@ def _in_tiles(
 def _by_places(
     inputs: Gathered, data: Columns, call: SegmentCall, equal: Equal | None, key: str, count: str, options: Options
 ) -> Any:
-    """reduce_by_key where runs' places are found first: runs are segments then."""
+    """reduce_by_key in two steps: the places of runs first; then runs are segments."""
     result = column_result(data, call, inputs.context)
     read = [v.memory for v in data.arrays if isinstance(v, DeviceArray)]
 

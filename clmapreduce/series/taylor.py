@@ -161,7 +161,7 @@ def in_dtype(x: DeviceArray, dtype: DType) -> DeviceArray:
 
 
 def working_dtype(dtype: Any, values: Sequence[Any], context: Context) -> DType:
-    """The dtype asked for, else that of the arrays given (integers compute in the default), else the default."""
+    """The dtype that was passed, else that of the arrays (integers compute in the default), else the default."""
     floats = [g.dtype for g in values if isinstance(getattr(g, "dtype", None), np.dtype) and g.dtype.kind == "f"]
     working: DType = default_dtype(context)
     if dtype is not None:

@@ -118,7 +118,7 @@ class GaussianProcessRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):
         return covariance(self.kernel_, self.X_train_, self.X_train_)
 
     def _factored(self, targets: NumpyArray) -> tuple[NumpyArray, int]:
-        """The solution by a factor, which is kept, with the likelihood. Raises ArgumentError where there is none."""
+        """The solution by a factor, which is stored, with the likelihood. Raises ArgumentError where there is none."""
         matrix = stored(self._matrix(), self._ridge, context_for(self.device))
         try:  # in place: the transposed matrix is the same one, in LAPACK's order
             factor = np.asarray(scipy.linalg.cholesky(matrix.T, lower=True, overwrite_a=True, check_finite=False))

@@ -1,4 +1,4 @@
-"""unique: the distinct values of an array in order, where each is found first, which one each element is, how often."""
+"""unique: the sorted distinct values of an array, the first place of each, the value of each element, counts."""
 
 from __future__ import annotations
 

@@ -189,7 +189,7 @@ class Recurrence(Primitive):
 
 
 def _only(value: Any) -> Any:
-    """A coefficient of order 1 that is given as the only row."""
+    """A coefficient of order 1 that is passed as a single row."""
     return value[0] if isinstance(value, (np.ndarray, DeviceArray)) and value.ndim == 2 and len(value) == 1 else value
 
 

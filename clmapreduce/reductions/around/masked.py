@@ -80,5 +80,5 @@ class Masked(ReductionOp):
 
 @lru_cache(maxsize=256)
 def masked(op: ReductionOp) -> Masked:
-    """The operator under a mask; the same object every time, so that its steps are found to be equal."""
+    """The operator under a mask; the same object every time, so that its steps compare equal."""
     return Masked(op)

@@ -181,7 +181,7 @@ class _Laws:
         return int(places[sure][0]) if sure.any() else None
 
     def combined(self, a: Values, b: Values, only: str | None = None) -> Values:
-        """combine of every a and b; one of them may be a single value. only: the component that is asked for."""
+        """combine of every a and b; one of them may be a single value. only: the component to return."""
         values: dict[Node, Any] = {self.a[c]: a[c] for c in a} | {self.b[c]: b[c] for c in b}
         memo: dict[int, Any] = {}
         count = max(_length(a), _length(b))

@@ -29,7 +29,7 @@ MOST_KEPT = 1024
 
 
 class Entry(NamedTuple):
-    """One of the K: a value, and its place unless only values are asked for."""
+    """One of the K: a value, and its place, unless the operator returns values only."""
 
     value: Node
     place: Node | None

@@ -70,7 +70,7 @@ def _dtype(digits: int | None, dtype: Any, operands: Sequence[DType], home: Cont
 
 
 def _of_operands(operands: Sequence[DType], home: Context) -> DType:
-    """The widest among the arrays given; integers and numbers alone count as the device's widest float."""
+    """The widest dtype of the arrays; integers and numbers alone count as the device's widest float."""
     wide = FLOAT64 if home.facts.fp64 else FLOAT32
     known: list[DType] = [operand for operand in operands if operand in LIMITS]
     for operand in known:

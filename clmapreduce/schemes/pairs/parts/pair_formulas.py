@@ -179,7 +179,7 @@ class PairText:
         return Several(str(block), texts)
 
     def long_term(self, lanes: int, scalars: Sequence[str], rows: Sequence[str], columns: Sequence[str]) -> Computed:
-        """What a pair's long value is at one coordinate; its parts are given as texts."""
+        """A pair's long value at one coordinate; its parts are texts."""
         expansion = self.expansion
         block = Statements(lanes, self.narrow, "e", inline=self.pair.products)
         symbols = (*expansion.scalars, *(part.result for part in (*expansion.rows, *expansion.columns)))

@@ -2,10 +2,10 @@
 Factorials from one tree of products
 ====================================
 
-n! is the product of the numbers 1 … n. A reduce multiplies them in a tree, and ``cm.Partials`` keeps the products
-that it made on its way: entry i is the product of as many numbers up to i as the lowest bit of i says (a Fenwick
-tree). One reduce therefore gives all factorials: n! takes as many entries as n has bits. The picture shows the
-entries above the numbers they multiply, and those whose product is 13!, for 13 = 8 + 4 + 1.
+n! is the product of the numbers 1 … n. A reduce multiplies them in a tree, and ``cm.Partials`` stores the products
+inside the tree: entry i is the product of the last b numbers up to i, where b is the lowest bit of i (a Fenwick tree).
+So one reduce gives all factorials: n! is the product of one entry for each bit of n. The picture shows the entries
+above the numbers that they multiply, and those whose product is 13!, for 13 = 8 + 4 + 1.
 """
 
 import math

@@ -3,9 +3,9 @@ A file on two queues
 ====================
 
 A file of 64 MB goes through contexts that may hold 16 MB each: tiles are copied, squared and added up, on two queues
-of one device as on two devices. A tile goes to the queue that will have ended it first. The picture shows when every
-copy and every launch ran: on both queues copies of the next tile run beside the launch of the one before, and one
-last launch merges what groups left.
+of one device as on two devices. A tile goes to the queue that should end it first. The picture shows when every copy
+and every launch ran: on both queues the copy of the next tile overlaps the launch of the one before, and one last
+launch merges the accumulators of the groups.
 """
 
 import json

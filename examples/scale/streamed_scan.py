@@ -2,10 +2,10 @@
 Running sums from file to file
 ==============================
 
-The steps of a random walk lie in a file of 48 MB; the walk, their running sums, goes to another. The context may hold
-16 MB. Every tile crosses once each way: it is copied to the device, a launch leaves the totals of its stretches,
-another writes the sums, which begin with the total of all tiles before, and they go back. The picture shows the walk,
-and the timeline: while one tile is summed, the next comes and the one before goes.
+The steps of a random walk are in a file of 48 MB; their running sums, the walk, go to another file. The context may use
+16 MB. Every tile is copied to the device once. One launch computes the totals of its parts, another one the running
+sums, which start from the total of all earlier tiles; then the sums are copied back. The picture shows the walk and the
+timeline: while one tile is summed, the next one is copied to the device and the one before is copied back.
 """
 
 import json

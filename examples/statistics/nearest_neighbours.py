@@ -2,8 +2,8 @@
 Ten neighbours decide
 =====================
 
-Of 8,000 points with two labels, a tenth of the labels are wrong. Each place asks the K nearest points and goes with
-their majority: a reduction that keeps the K least of all distances and their places. The picture shows votes of one
+Of 8,000 points with two labels, a tenth of the labels are wrong. Each place takes the majority of its K nearest points:
+a reduction to the K least of all distances and their places. The picture shows votes of one
 neighbour and of ten beside the truth. One neighbour repeats every wrong label as a spot; ten outvote most of them.
 """
 

@@ -1,4 +1,4 @@
-"""What notebooks show: small tables and pictures in HTML, escaped, that load nothing from elsewhere."""
+"""Tables and pictures for notebooks: small escaped HTML that loads nothing from elsewhere."""
 
 from __future__ import annotations
 

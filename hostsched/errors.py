@@ -1,4 +1,4 @@
-"""What can go wrong between a job and a device, and what to do about it."""
+"""Errors between a job and a device, with advice."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a run measured, as data that JSON holds: the device, the versions, and all times of every row."""
+"""The results of a run, as data for JSON: the device, the versions, and all times of every row."""
 
 from __future__ import annotations
 

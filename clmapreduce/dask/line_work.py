@@ -1,4 +1,4 @@
-"""What tasks of maps, reductions, scans and pipelines do on a worker."""
+"""The work of tasks of maps, reductions, scans and pipelines on a worker."""
 
 from __future__ import annotations
 

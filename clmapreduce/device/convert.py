@@ -1,4 +1,4 @@
-"""What users give as arrays, on a device or in host memory."""
+"""Converts the arrays of users, to a device or to host memory."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is computed for one pair (row, column), as scalar nodes: the form that kernels are made from.
+"""The computation for one pair (row, column), as scalar nodes, from which kernels are made.
 
 A *row* is an index that stays, a *column* one that is reduced; which of them is KeOps' i depends on the axis. What
 depends on the row alone is computed once per row and kept, what depends on the column alone once per column and tile,

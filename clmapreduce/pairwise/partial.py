@@ -1,4 +1,4 @@
-"""What parts of the columns give, merged by the host in float64."""
+"""Results of parts of the columns, merged by the host in float64."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What users give for variables: arrays with a category, by KeOps' rules of shapes."""
+"""Arrays of users as variables: each with a category, by KeOps' rules of shapes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is reduced: an operator bound to the formula of its values, once per kind of arguments."""
+"""The operand of a reduction: an operator bound to the formula of its values, once per kind of arguments."""
 
 from __future__ import annotations
 

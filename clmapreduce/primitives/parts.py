@@ -1,4 +1,4 @@
-"""What `>>` makes of primitives: a function of vectors that calls them one after the other."""
+"""Chains by `>>`: a function of vectors that calls primitives one after the other."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What traced vectors compute of themselves as a whole, by the names of NumPy's methods: fills the table WHOLE."""
+"""Methods of traced vectors that use the whole vector, by NumPy's names: fills the table WHOLE."""
 
 from __future__ import annotations
 

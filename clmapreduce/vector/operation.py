@@ -1,4 +1,4 @@
-"""What operations share: the structural zero, repetition, and functions of single coordinates.
+"""Parts of all operations: the structural zero, repetition, and functions of single coordinates.
 
 To add an operation, make an `Elementwise` (one scalar function and its partial derivatives) or a subclass of
 `Operation`, and give its builder a name in `OPERATIONS`. What can be said with others is a builder alone: its lowering

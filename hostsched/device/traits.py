@@ -1,4 +1,4 @@
-"""What is particular to the drivers of one maker. Beside the vocabularies of kernels (cl_templates/vendor) and the
+"""How the drivers of one maker differ from others. Beside the vocabularies of kernels (cl_templates/vendor) and the
 choice of a device by name, this is the only place that asks who made a driver.
 """
 

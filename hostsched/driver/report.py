@@ -1,4 +1,4 @@
-"""What a doctor wants to know: which drivers there are, which of them load, and why the others do not."""
+"""A report for a doctor: which drivers there are, which of them load, and why the others do not."""
 
 from __future__ import annotations
 

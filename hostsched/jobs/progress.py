@@ -1,4 +1,4 @@
-"""Who wants to know how far a thread's calls have come."""
+"""Reports of the progress of a thread's calls."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is remembered of a build: for logs, and for reports of where time went."""
+"""The record of a build, for logs and for reports of where time went."""
 
 from __future__ import annotations
 

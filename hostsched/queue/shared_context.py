@@ -1,4 +1,4 @@
-"""What queues on one device share: the OpenCL context, the lock over it, the programs built in it, its memory.
+"""The state that queues on one device share: the OpenCL context, the lock over it, the programs built in it, its memory.
 
 One context per device and process: buffers and events made through one queue may be used through any other of that
 device.

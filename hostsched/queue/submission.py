@@ -1,4 +1,4 @@
-"""What was submitted together: one event per job, one for all of them."""
+"""A submission of several jobs: one event per job, one for all of them."""
 
 from __future__ import annotations
 

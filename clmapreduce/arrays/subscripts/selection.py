@@ -1,4 +1,4 @@
-"""What a subscript selects: slices, integers, new axes as a step per axis; arrays of places or of bools beside them."""
+"""The selection of a subscript: a step per axis for slices, integers and new axes; and arrays of places or bools."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a reduction over pairs is: a monoid whose values are tuples of numbers, with a step for what happens rarely.
+"""The interface of a reduction over pairs: a monoid whose values are tuples of numbers, with a step for rare cases.
 
 For every row i a kernel walks the columns j and folds the values F(i, j) into that row's accumulator. Work that few
 columns ask for (a new minimum, a growing exponent) stands behind one test per group of columns; and where rounding adds

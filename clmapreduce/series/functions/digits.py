@@ -1,4 +1,4 @@
-"""What `digits=` and `dtype=` ask for: the dtype of the result and the bits that are right in it."""
+"""The meaning of `digits=` and `dtype=`: the dtype of the result and the bits that are right in it."""
 
 from __future__ import annotations
 

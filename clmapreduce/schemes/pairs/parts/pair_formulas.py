@@ -1,4 +1,4 @@
-"""What the formulas of a pair and its operator compute, as C text for templates.
+"""The statements of the formulas of a pair and of its operator, as C text for templates.
 
 Names in a kernel: `u…` terms of neither row nor column, `x{v}_…` terms of row vector v (`lanes` rows), `y{c}_…` terms
 of the c-th column taken at once, `acc{v}_…` and `part{v}_…` accumulators, `q{v}_{c}_{k}` contractions. What statements

@@ -1,4 +1,4 @@
-"""What a row, or a column, gives a sum over long vectors at a coordinate."""
+"""The factor of a row, or a column, in a sum over long vectors at a coordinate."""
 
 from __future__ import annotations
 

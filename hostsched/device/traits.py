@@ -21,7 +21,7 @@ class DriverTraits:
     together. halves_wide_calls: whether the library's functions take vectors of at most 256 bits. vectors_of_half:
     whether the compiler builds vectors of float16. keeps_kernels: whether the driver itself stores built kernels on
     disk. retry_pauses: seconds before a build is tried again that failed without an error in its log. counts_versions:
-    whether different kinds of launches of one kernel must wait for each other. spin_us: how long a wait polls
+    whether launches of one kernel with other grids or offsets must wait for each other. spin_us: how long a wait polls
     before it sleeps. one_waiter: whether at most one thread may wait inside the driver. loads_late: whether threads of
     the driver load a kernel's code when it is first launched.
     """

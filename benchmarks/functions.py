@@ -73,17 +73,25 @@ FUNCTIONS = {
     "cos(20 x·y)": of_dots(lambda p: (20 * p).cos(), lambda p: np.cos(20 * p)),
     "sinxdivx(d)": of_distances(lambda d: d.sinxdivx(), sinc),
     "atan(x·y)": of_dots(lambda p: p.atan(), np.arctan),
+    "atan2(x·y, d²)": Formula(
+        lambda x, y, s: (x | y).atan2(squares(x, y)), lambda x, y: np.arctan2(dots(x, y), squares(x, y))
+    ),
+    "sinc(d)": of_distances(lambda d: d.sinc(), np.sinc),
     "asin(x·y, clamped)": of_dots(lambda p: p.clamp(-1, 1).asin(), lambda p: np.arcsin(np.clip(p, -1, 1))),
     "acos(x·y, clamped)": of_dots(lambda p: p.clamp(-1, 1).acos(), lambda p: np.arccos(np.clip(p, -1, 1))),
     "abs(x·y)": of_dots(lambda p: p.abs(), np.abs),
     "sign(x·y)": of_dots(lambda p: p.sign(), np.sign),
     "step(x·y)": of_dots(lambda p: p.step(), lambda p: (p >= 0) * 1.0),
     "relu(x·y)": of_dots(lambda p: p.relu(), lambda p: np.maximum(p, 0)),
+    "floor(x·y)": of_dots(lambda p: p.floor(), np.floor),
+    "if x·y ≥ 0: d² else 1": Formula(
+        lambda x, y, s: (x | y).ifelse(squares(x, y), 1), lambda x, y: np.where(dots(x, y) >= 0, squares(x, y), 1)
+    ),
     "round(x·y, 1)": of_dots(lambda p: p.round(1), lambda p: np.round(p, 1)),
     "mod(x·y, 2)": of_dots(lambda p: p.mod(2, 0), lambda p: np.mod(p, 2)),
 }
 FORMULAS |= FUNCTIONS
-STEPS = ("sign(x·y)", "step(x·y)", "round(x·y, 1)", "mod(x·y, 2)")
+STEPS = ("sign(x·y)", "step(x·y)", "floor(x·y)", "if x·y ≥ 0: d² else 1", "round(x·y, 1)", "mod(x·y, 2)")
 """Functions that jump: a float32 argument beside a jump is a whole jump off, whoever computes it."""
 
 MAPS: dict[str, tuple[Callable[[Any], Any], Callable[[Any], Any], float, float]] = {

@@ -228,17 +228,20 @@ class Ours:
 
 
 # ------------------------------------------------------------------------------------------------------------- errors
-def worst_errors(row: Row, arrays: tuple[Any, Any, Any], results: list[Any]) -> list[str]:
-    """The largest error of each result among ROWS_CHECKED rows, as the table shows it."""
+def worst_errors(row: Row, arrays: tuple[Any, Any, Any], results: list[Any], least: float = 0.0) -> list[str]:
+    """The largest error of each result among ROWS_CHECKED rows, as the table shows it. least: what sums of terms' sizes
+    are at least.
+    """
     x, y, b = (array.astype(np.float64) for array in arrays)
     sample = np.unique(np.linspace(0, row.rows - 1, ROWS_CHECKED).astype(int))
     with ThreadPoolExecutor(max_workers=min(8, os.cpu_count() or 1)) as pool:
-        errors = list(pool.map(lambda i: row_errors(row, i, x[i], y, b, [result[i] for result in results]), sample))
+        of_row = lambda i: row_errors(row, i, x[i], y, b, [result[i] for result in results], least)  # noqa: E731
+        errors = list(pool.map(of_row, sample))
     exact = row.reduction in ("argmin", "argKmin", "cosines")
     return ["exact" if exact and worst == 0 else f"{worst:.0e}" for worst in map(max, zip(*errors, strict=True))]
 
 
-def row_errors(row: Row, i: int, x: Any, y: Any, b: Any, results: list[Any]) -> list[float]:
+def row_errors(row: Row, i: int, x: Any, y: Any, b: Any, results: list[Any], least: float) -> list[float]:
     """The error of row i of each result. Gradients are vectors: relative to the sum of their terms' lengths."""
     if row.reduction in ("slope", "backward"):  # of a Gaussian
         metric = 1 if row.formula == GAUSSIAN else scales(x) ** -2
@@ -256,7 +259,7 @@ def row_errors(row: Row, i: int, x: Any, y: Any, b: Any, results: list[Any]) -> 
         if row.reduction == "gradient":  # of the Gaussian
             terms = (kernel[:, None] * b) * -2 * (x - y)
             exact, magnitude = np.append(exact, terms.sum(0)), np.append(magnitude, np.abs(terms).sum(0))
-        return [float((np.abs(result - exact) / magnitude).max()) for result in results]
+        return [float((np.abs(result - exact) / np.maximum(magnitude, least)).max()) for result in results]
     distances = squares(x, y) if row.reduction != "cosines" else 1 - cosines(x, y)
     if row.reduction == "logsumexp":
         return [float(np.abs(result - np.log(np.exp(-distances).sum())).max()) for result in results]

@@ -33,6 +33,11 @@ def polynomial(T, x, coefficients):
         text = f"({text} * {x} + {number(T, c)})"
     return text
 
+def polynomial_by_halves(T, x, square, coefficients):
+    """The even and the odd terms by themselves, chains of half the length; `square` is x * x."""
+    even, odd = (polynomial(T, square, coefficients[first::2]) for first in (0, 1))
+    return f"({even} + {x} * {odd})"
+
 def bits(T):
     """Of a float's bits: digits behind the point, 1, sqrt(1/2), all but the sign, 2^digits, the exponent of 1, that by which small numbers are
     scaled, and the least normal number."""

@@ -5,6 +5,7 @@
 <%namespace name="exponentials" file="/elementary/exponentials.cl.mako"/>
 <%namespace name="arctangents" file="/elementary/arctangents.cl.mako"/>
 <%namespace name="turns" file="/elementary/turns.cl.mako"/>
+<%namespace name="fast" file="/elementary/fast.cl.mako"/>
 ## The compiler merges a sine and a cosine of the same number into one call, and crashes if that number is itself a sine whose cosine is used too (2026.22). It does not
 ## change a single call of both.
 <%def name="cos(T)">
@@ -29,3 +30,8 @@ ${portable.cos(T)}
 <%def name="atan(T)">${arctangents.atan(T, 64) if T.startswith("float") else portable.atan(T)}</%def>
 <%def name="atan2(T)">${arctangents.atan2(T, 64) if T.startswith("float") else portable.atan2(T)}</%def>
 <%def name="tan(T)">${turns.turn(T, "tan", 64) if T.startswith("float") else portable.tan(T)}</%def>
+## In the inner loops of pairs.
+<%def name="log_fast(T)">${fast.log_fast(T, 64)}</%def>
+<%def name="sin_fast(T)">${fast.sin_fast(T, 64)}</%def>
+<%def name="cos_fast(T)">${fast.cos_fast(T, 64)}</%def>
+<%def name="power_fast(T)">${fast.power_fast(T, 64)}</%def>

@@ -6,6 +6,7 @@
 <%namespace name="exponentials" file="/elementary/exponentials.cl.mako"/>
 <%namespace name="arctangents" file="/elementary/arctangents.cl.mako"/>
 <%namespace name="turns" file="/elementary/turns.cl.mako"/>
+<%namespace name="fast" file="/elementary/fast.cl.mako"/>
 ## Its library calls a function for each lane, and computes the sine, cosine and tangent of a float vector in which one lane is beyond 2^23 wrongly in
 ## the others, by up to 0.015 (PoCL 3.0 on an AMD Zen 4; tests/formula/test_functions.py fails there). Of double vectors 512 bits go in halves.
 <%def name="_turn(T, name)">
@@ -34,6 +35,10 @@ ${portable._library(T, name, name, ["x"])}
 <%def name="tanh(T)">${exponentials.tanh(T, 32)}</%def>
 <%def name="atan(T)">${arctangents.atan(T, 32)}</%def>
 <%def name="atan2(T)">${arctangents.atan2(T, 32)}</%def>
+<%def name="log_fast(T)">${fast.log_fast(T, 32) if T.startswith("float") else portable.log_fast(T)}</%def>
+<%def name="sin_fast(T)">${fast.sin_fast(T, 32)}</%def>
+<%def name="cos_fast(T)">${fast.cos_fast(T, 32)}</%def>
+<%def name="power_fast(T)">${fast.power_fast(T, 32)}</%def>
 ## fabs is a call there, and crashes the compiler on 512 bits: the sign's bit is cleared instead.
 <%def name="abs(T)">
 <%

@@ -263,6 +263,19 @@ INLINE ${T} cmr_${name}_${T}(${T} x) {
 INLINE ${T} cmr_difference_${T}(${T} a, ${T} b) { return a - b; }
 </%def>
 ## Where a vendor has nothing faster these are the plain functions; library calls on 512 bits are split into halves, because PoCL's compiler needs that.
+## For the inner loops of pairs: the usual functions, where a vendor has no faster ones.
+<%def name="log_fast(T)">
+INLINE ${T} cmr_log_fast_${T}(${T} x) { return cmr_ln_${T}(x); }
+</%def>
+<%def name="sin_fast(T)">
+INLINE ${T} cmr_sin_fast_${T}(${T} x) { return cmr_sin_${T}(x); }
+</%def>
+<%def name="cos_fast(T)">
+INLINE ${T} cmr_cos_fast_${T}(${T} x) { return cmr_cos_${T}(x); }
+</%def>
+<%def name="power_fast(T)">
+INLINE ${T} cmr_power_fast_${T}(${T} x, ${T} y) { return cmr_pow_${T}(x, y); }
+</%def>
 <%def name="divide_fast(T)">
 INLINE ${T} cmr_divide_fast_${T}(${T} a, ${T} b) { return a / b; }
 </%def>

@@ -228,6 +228,7 @@ class Executable:
         self.plan, self.work = plan, work
         self.tables = {name: on_device(table) for name, table in plan.tables.items()}
         self._queue = queue
+        self._replays: dict[Hashable, hostsched.Replay] = {}
         built = _build_kernels([stage.spec for stage in plan.stages], queue, kernels)
         self.launches = [
             Launch(stage, kernel, stage_narrow(stage), work) for stage, kernel in zip(plan.stages, built, strict=True)
@@ -246,6 +247,14 @@ class Executable:
         """
         with translated():
             return hostsched.Replay(self._queue, [launch.slots(constants, numbers) for launch in self.launches])
+
+    def repeated(self, constants: Mapping[str, tuple[int, ...]]) -> hostsched.Replay:
+        """A replay of launches whose arguments are all arrays, the same for the same constants."""
+        key = tuple(constants.items())
+        replay = self._replays.get(key)
+        if replay is None:
+            replay = self._replays.setdefault(key, self.replay(constants, ()))
+        return replay
 
     def submit(
         self, arrays: dict[str, Any], wait_for: Sequence[Any], before: Sequence[Any] = (), after: Sequence[Any] = ()

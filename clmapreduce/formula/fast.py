@@ -29,6 +29,16 @@ DIVIDE_FAST = _fast("divide", 2, np.true_divide)
 SQRT_FAST = _fast("sqrt", 1, np.sqrt)
 """Within 1 ulp; numbers below the normal ones may count as 0."""
 
+LOG_FAST = _fast("log", 1, np.log)
+"""Within 3 ulp."""
+SIN_FAST = _fast("sin", 1, np.sin)
+COS_FAST = _fast("cos", 1, np.cos)
+"""Within 2^-22 (float32) or 2^-51, sin near 0 within 3 ulp."""
+POWER_FAST = _fast("power", 2, np.power)
+"""x^y within 3 + |y| ulp, where |y| <= 32."""
+FAST = {"sqrt": SQRT_FAST, "log": LOG_FAST, "sin": SIN_FAST, "cos": COS_FAST, "power": POWER_FAST}
+"""What stands for the usual functions, by their names."""
+
 DIFFERENCE = Function("difference", 2, real_transcendental, lambda dtype: "cmr_difference_{V}({0}, {1})", np.subtract)
 """a - b of what a and b are rounded to: a product is not fused into it, which would leave what its rounding lost."""
 

@@ -266,6 +266,8 @@ def _element(operand: Input, leaf: Leaf, at: Place, lanes: int) -> str:
             return broadcast_text(leaves(operand.dtype)[leaf][0], _one(operand, leaf, "0"), lanes)
         case Access.LINE if across:
             return broadcast_text(operand.dtype, _one(operand, leaf, f"({at.index})"), lanes)
+        case Access.LINE if lanes > 1:
+            return f"CMR_LOAD({c_name(operand.dtype, lanes)}, {operand.name} + ({at.index}))"
         case Access.LINE:
             return _one(operand, leaf, f"({at.index})")
         case Access.ROW if across and operand.shifted:
@@ -273,7 +275,7 @@ def _element(operand: Input, leaf: Leaf, at: Place, lanes: int) -> str:
         case Access.ROW if across:
             return f"CMR_LOAD({c_name(operand.dtype, lanes)}, {operand.name} + ({at.row}))"
         case Access.ROW:
-            return _one(operand, leaf, f"({at.row})")
+            return broadcast_text(operand.dtype, _one(operand, leaf, f"({at.row})"), lanes)
         case Access.ACROSS:
             each = [_across_index(operand, at, lane) for lane in range(lanes)]
             if lanes > 1:

@@ -25,10 +25,11 @@ UNROLLED = 16
 
 @dataclass
 class _Lowering:
-    """One formula on its way down. `scalars`: per vector its coordinates."""
+    """One formula on its way down. exact: as for `lower`. scalars: per vector its coordinates."""
 
     inputs: Mapping[Variable, PairInput]
     dtype: DType
+    exact: bool = False
     scalars: dict[Vector, list[Node]] = field(default_factory=dict)
     contractions: list[Contraction] = field(default_factory=list)
 
@@ -133,13 +134,14 @@ def lower(
     scale: float = 1.0,
     linear: bool = False,
     beyond: int = UNROLLED,
+    exact: bool = False,
 ) -> Pair:
     """The pair of a formula and its weights. inputs: how each of their variables reaches the kernel, all computed with
     in one dtype. scale: a factor of the formula's values. linear: whether they are summed and nothing else, so that a
     formula of a dimension `beyond` a number may become an expansion, and factors that no pair changes wait until a
-    tile is summed.
+    tile is summed. exact: no fast function stands for a usual one.
     """
-    lowering = _Lowering(inputs, computing_dtype(inputs))
+    lowering = _Lowering(inputs, computing_dtype(inputs), exact)
     expanded = lowering.expanded(formula) if linear and formula.dim > beyond else None
     if expanded is not None:
         return _finished(lowering, [expanded[0]], 1, expanded[1])
@@ -151,13 +153,13 @@ def lower(
 
 def lower_weighted(
     formula: Vector, weight: Vector, inputs: Mapping[Variable, PairInput], scale: float, marks: PairInput,
-    power: Callable[[Node, Node], Node],
+    power: Callable[[Node, Node], Node], exact: bool = False,
 ) -> Pair | None:  # fmt: skip
     """The pair of power(scale · formula, mark) · weight, of which the formula has dimension 1 and the weight is long;
-    None where the weight cannot be walked coordinate by coordinate. inputs: as for `lower`. marks: what an earlier
-    launch has found, the first of it being the mark.
+    None where the weight cannot be walked coordinate by coordinate. inputs, exact: as for `lower`. marks: what an
+    earlier launch has computed, the first of it being the mark.
     """
-    lowering = _Lowering(inputs, computing_dtype(inputs))
+    lowering = _Lowering(inputs, computing_dtype(inputs), exact)
     value = lowering.of(formula)[0]
     scaled = apply("multiply", value, Literal(scale, lowering.dtype)) if scale != 1 else value
     expanded = lowering.expanded(weight, power(scaled.astype(lowering.dtype), marks.symbols[0]))
@@ -180,7 +182,7 @@ def _finished(
     values = [node.astype(lowering.dtype) for node in values]
     loops = [*lowering.contractions, *([long] if long is not None else ())]
     role = roles(values, loops, inputs)
-    rewritten = Regrouper(role).rewritten([*values, *(c.term for c in loops)])
+    rewritten = Regrouper(role, lowering.exact).rewritten([*values, *(c.term for c in loops)])
     values, terms = rewritten[: len(values)], rewritten[len(values) :]
     finished = tuple(Contraction(c.result, t, c.wide, c.size) for c, t in zip(loops, terms, strict=True))
     values, factors = waiting_factors(values, role) if linear and long is None else (values, ())

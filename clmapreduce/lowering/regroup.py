@@ -3,7 +3,8 @@ factors sorted by what they depend on.
 
 exp(-d / s) * b becomes exp2(d * u) * b with u = -log2(e) / s, computed once. Floats only; the sum of all roundings
 stays within a few units in the last place. A divisor that does not depend on the pair becomes a factor, its
-reciprocal, so one below 1.2e-38 (float32) gives infinities, as on devices that flush such numbers.
+reciprocal, so one below 1.2e-38 (float32) gives infinities, as on devices that flush such numbers. Where functions are
+to be exact, only products are regrouped.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ import math
 from collections.abc import Sequence
 
 from clmapreduce.dtypes import FLOAT32, FLOAT64, DType, is_float
-from clmapreduce.formula.fast import divide_fast, exp2_fast, sqrt_fast
+from clmapreduce.formula.fast import FAST, divide_fast, exp2_fast
 from clmapreduce.formula.functions import apply, cast
 from clmapreduce.formula.node import Apply, Literal, Node, postorder
 from clmapreduce.lowering.pair import Role
@@ -21,10 +22,13 @@ COMPUTING = (FLOAT32, FLOAT64)
 
 
 class Regrouper:
-    """Rewrites nodes of which `role` knows the roles (by id); the roles of new nodes are added to it."""
+    """Rewrites nodes of which `role` knows the roles (by id); the roles of new nodes are added to it. exact: functions
+    and quotients stay.
+    """
 
-    def __init__(self, role: dict[int, Role]) -> None:
+    def __init__(self, role: dict[int, Role], exact: bool = False) -> None:
         self._role = role
+        self._exact = exact
         self._new: dict[int, Node] = {}
         self._alive: list[Node] = []  # ids stay unique while their nodes live
 
@@ -44,11 +48,13 @@ class Regrouper:
         if node.dtype not in COMPUTING:
             return fresh
         name = node.function.name
+        if self._exact:
+            return self._product([fresh]) if name in ("multiply", "negative") else fresh
         if name in ("exp", "exp2") and node.args[0].dtype == node.dtype:
             factor = [Literal(math.log2(math.e), node.dtype)] if name == "exp" else []
             return self._noted(exp2_fast(self._product([args[0], *factor])))
-        if name == "sqrt":
-            return self._noted(sqrt_fast(args[0]))
+        if name in FAST:
+            return self._noted(Apply(FAST[name], args, node.dtype))
         if name in ("multiply", "negative", "divide"):
             return self._product([fresh])
         return fresh
@@ -77,11 +83,11 @@ class Regrouper:
                 todo.insert(0, factor.args[0])
             elif isinstance(factor, Apply) and name == "multiply":
                 todo[:0] = factor.args
-            elif isinstance(factor, Apply) and name == "divide" and self._splits(factor):
+            elif isinstance(factor, Apply) and name == "divide" and not self._exact and self._splits(factor):
                 todo.insert(0, factor.args[0])
                 reciprocal = self._reciprocal(factor.args[1])  # a quotient too, so not looked into again
                 sorted_[self._role[id(reciprocal)]].append(reciprocal)
-            elif isinstance(factor, Apply) and name == "divide":
+            elif isinstance(factor, Apply) and name == "divide" and not self._exact:
                 sorted_[Role.PAIR].append(self._noted(divide_fast(*factor.args)))
             else:
                 sorted_[self._role.get(id(factor), Role.PARAMETER)].append(factor)

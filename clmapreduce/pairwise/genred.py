@@ -22,8 +22,9 @@ class Genred:
     Vj(3)", "g = Pm(1)"; "x = Vi(0, 3)" and "x = Var(0, 3, 0)" also name the place of the argument. The formula itself
     may contain Var(place, dim, category). reduction_op: a name in `docs/guides/pairwise.md`, or a cm.Operator. opt_arg:
     K of KMin, ArgKMin and KMin_ArgKMin. formula2: the weight of LogSumExp and SumSoftMaxWeight. dtype_acc,
-    use_double_acc, sum_scheme: the dtype and the method of sums. enable_chunks, rec_multVar_highdim, use_fast_math,
-    dtype and cuda_type are KeOps' keywords and have no effect.
+    use_double_acc, sum_scheme: the dtype and the method of sums. precision="exact", or KeOps' use_fast_math=False:
+    functions as in maps, instead of the faster ones of inner loops. enable_chunks, rec_multVar_highdim, dtype and
+    cuda_type are KeOps' keywords and have no effect.
 
     Raises FormulaError naming the unknown part of a formula, ShapeError for dimensions that do not fit, ModeError or
     DTypeError for unsupported options.
@@ -36,7 +37,7 @@ class Genred:
         self, formula: str, aliases: Sequence[str], reduction_op: str | Operator = "Sum", axis: int = 0,
         opt_arg: int | None = None, formula2: str | None = None, dtype_acc: str = "auto", use_double_acc: bool = False,
         sum_scheme: str = "auto", enable_chunks: bool = True, rec_multVar_highdim: bool = False,
-        use_fast_math: bool = True, *, dtype: Any = None, cuda_type: Any = None,
+        use_fast_math: bool = True, *, precision: str = "auto", dtype: Any = None, cuda_type: Any = None,
     ) -> None:  # fmt: skip
         if dtype is not None or cuda_type is not None:
             warnings.warn("Genred takes the arrays' dtype; dtype= and cuda_type= change nothing", DeprecationWarning, 2)
@@ -59,7 +60,10 @@ class Genred:
             raise FormulaError(f"the variables of {formula!r} have places {places}; they must be 0 … without gaps")
         names = _names(self.aliases)
         inputs = Inputs(placeholder(v.position, v.dim, v.category, names.get(v.position, "")) for v in variables)
-        options = {"dtype_acc": dtype_acc, "use_double_acc": use_double_acc, "sum_scheme": sum_scheme}
+        options = {
+            "dtype_acc": dtype_acc, "use_double_acc": use_double_acc, "sum_scheme": sum_scheme, "precision": precision,
+            "use_fast_math": use_fast_math,
+        }  # fmt: skip
         self._reduced = self.reducing(reduction_op, axis, value, inputs, weight, opt_arg, options)
 
     def __call__(

@@ -112,7 +112,10 @@ class KernelSolve:
         summing = Genred(formula, aliases, "Sum", axis, opt_arg)
         self.formula, self.aliases, self.varinvalias, self.axis = formula, summing.aliases, varinvalias, axis
         summed = summing._reduced
-        options = {"dtype_acc": dtype_acc, "use_double_acc": use_double_acc, "sum_scheme": sum_scheme}
+        options = {
+            "dtype_acc": dtype_acc, "use_double_acc": use_double_acc, "sum_scheme": sum_scheme,
+            "use_fast_math": use_fast_math,
+        }  # fmt: skip
         self._solver = self.solving(axis, summed.formula, summed.inputs, _place(varinvalias, summed.inputs), options)
 
     @property

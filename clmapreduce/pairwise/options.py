@@ -27,10 +27,13 @@ SYNONYMS = {
 
 SUM_SCHEMES = ("auto", "direct_sum", "block_sum", "kahan_scheme")
 ACCUMULATORS = ("auto", "float16", "float32", "float64")
-WITHOUT_EFFECT = ("enable_chunks", "use_fast_math", "optional_flags", "rec_multVar_highdim")
+PRECISIONS = ("auto", "exact")
+WITHOUT_EFFECT = ("enable_chunks", "optional_flags", "rec_multVar_highdim")
 """Choices among KeOps' kernels that ours make themselves."""
 
-PRECISION = {"dtype_acc": "auto", "use_double_acc": False, "sum_scheme": "auto"}
+PRECISION = {
+    "dtype_acc": "auto", "use_double_acc": False, "sum_scheme": "auto", "precision": "auto", "use_fast_math": True,
+}  # fmt: skip
 PLACE = {"backend": "auto", "device_id": -1, "context": None}
 PER_CALL = {"mode": "auto", "wait_for": (), "out": None, "ranges": None, "progress": None}
 
@@ -58,8 +61,11 @@ def check_count(name: str, k: Any) -> int | None:
     return int(k)
 
 
-def precision(dtype_acc: Any = "auto", use_double_acc: Any = False, sum_scheme: Any = "auto") -> dict[str, Any]:
-    """The accumulator's options. Raises DTypeError or ModeError for unknown or contradicting ones."""
+def precision_options(
+    dtype_acc: Any = "auto", use_double_acc: Any = False, sum_scheme: Any = "auto", precision: Any = "auto",
+    use_fast_math: Any = True,
+) -> dict[str, Any]:  # fmt: skip
+    """The options of sums and functions. Raises DTypeError or ModeError for unknown or contradicting ones."""
     word = getattr(dtype_acc, "name", None) or getattr(dtype_acc, "__name__", dtype_acc)
     if not isinstance(word, str) or word not in ACCUMULATORS:
         choice(dtype_acc, "dtype_acc", ACCUMULATORS, DTypeError)
@@ -67,7 +73,8 @@ def precision(dtype_acc: Any = "auto", use_double_acc: Any = False, sum_scheme: 
     if use_double_acc and word not in ("auto", "float64"):
         raise ModeError(f"use_double_acc=True means dtype_acc='float64', and dtype_acc={word!r} is given; choose one")
     choice(sum_scheme, "sum_scheme", SUM_SCHEMES)
-    return {"dtype_acc": "float64" if use_double_acc else word, "sum_scheme": sum_scheme}
+    exact = choice(precision, "precision", PRECISIONS) == "exact" or not switch(use_fast_math, "use_fast_math")
+    return {"dtype_acc": "float64" if use_double_acc else word, "sum_scheme": sum_scheme, "exact": exact}
 
 
 def keywords(options: Mapping[str, Any]) -> dict[str, Any]:
@@ -84,7 +91,7 @@ def keywords(options: Mapping[str, Any]) -> dict[str, Any]:
     others = {name: options.get(name, value) for name, value in PER_CALL.items()}
     context = placed_on(kind, options.get("device_id", -1), options.get("context"))
     return {
-        **precision(**{name: options[name] for name in PRECISION if name in options}),
+        **precision_options(**{name: options[name] for name in PRECISION if name in options}),
         **others, "ranges": as_ranges(others["ranges"]), "backend": scheme, "context": context,
     }  # fmt: skip
 

@@ -98,7 +98,7 @@ class Reduced:
 
     def _pair_call(self, settings: Mapping[str, Any]) -> PairCall:
         """The call without its arrays, its options checked."""
-        options = _pair_options(self.k, settings["dtype_acc"], settings["sum_scheme"])
+        options = _pair_options(self.k, settings["dtype_acc"], settings["sum_scheme"], settings["exact"])
         return _call(self.formula, self.reduction, self.axis, self.weight, options, settings["backend"])
 
     def _check_neighbours(self, inputs: Inputs) -> None:
@@ -134,8 +134,8 @@ def _operator(reduction: Any) -> PairReduction:
 
 
 @lru_cache(maxsize=256)
-def _pair_options(k: int | None, accumulator: str, scheme: Any) -> PairOptions:
-    return PairOptions(k, None if accumulator == "auto" else np.dtype(accumulator), scheme)
+def _pair_options(k: int | None, accumulator: str, scheme: Any, exact: bool) -> PairOptions:
+    return PairOptions(k, None if accumulator == "auto" else np.dtype(accumulator), scheme, exact)
 
 
 @lru_cache(maxsize=1024)

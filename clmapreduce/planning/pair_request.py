@@ -65,7 +65,7 @@ def _side_value(
     name, role = f"aside{k}", _role(variable.category, form.axis)
     one = PairInput(name, role, 1, form.dtype, _symbols(name, 1, form), 1, by_launch=True)
     indexed = {v: one if one.role is Role.PARAMETER else replace(one, role=Role.ROW) for v, one in inputs.items()}
-    return SideValue(one, lower(part, None, indexed), _sum(form))
+    return SideValue(one, lower(part, None, indexed, exact=form.options.exact), _sum(form))
 
 
 def _table(one: PairInput, form: PairRequest) -> TableSymbol:
@@ -85,19 +85,20 @@ def _over_pairs(form: PairRequest, inputs: dict[Variable, PairInput]) -> Passes:
     if form.weight is not None and weights > UNROLLED and (passes := bound.in_two_passes()) is not None:
         symbols = _symbols(MARKS, passes.first.outputs[0].shape[0], form)
         marks = PairInput(MARKS, Role.ROW, len(symbols), form.dtype, symbols, 1, by_launch=True)
-        pair = lower_weighted(form.formula, form.weight, inputs, bound.scale, marks, passes.power)
+        exact = form.options.exact
+        pair = lower_weighted(form.formula, form.weight, inputs, bound.scale, marks, passes.power, exact)
         if pair is not None:
-            first = OnePass(lower(form.formula, None, inputs, bound.scale), passes.first)
+            first = OnePass(lower(form.formula, None, inputs, bound.scale, exact=exact), passes.first)
             return TwoPasses(first, OnePass(pair, _sum(form)), passes.last)
     if not bound.linear or weights:
-        return OnePass(lower(form.formula, form.weight, inputs, bound.scale), bound)
+        return OnePass(lower(form.formula, form.weight, inputs, bound.scale, exact=form.options.exact), bound)
     parts = tuple(_linear(form, part, inputs) for part in split_at_long(form.formula, UNROLLED))
     return parts[0] if len(parts) == 1 else Concatenated(parts)
 
 
 def _linear(form: PairRequest, formula: Vector, inputs: dict[Variable, PairInput]) -> OnePass:
     """A formula, or a part of one, that is summed up and nothing else."""
-    pair = lower(formula, None, inputs, linear=True)
+    pair = lower(formula, None, inputs, linear=True, exact=form.options.exact)
     width = 1 if pair.expansion is not None else formula.dim  # every number of a long value is a sum of its own
     bound = form.reduction.bind(form.dtype, width, 0, form.index, form.options)
     return OnePass(pair, bound, _wide(form, formula, inputs))
@@ -107,7 +108,7 @@ def _wide(form: PairRequest, formula: Vector, inputs: dict[Variable, PairInput])
     """A short vector as an expansion, with the operator of one of its numbers."""
     if not SHORTEST <= formula.dim <= UNROLLED or form.dtype != FLOAT32:
         return None
-    pair = lower(formula, None, inputs, linear=True, beyond=SHORTEST - 1)
+    pair = lower(formula, None, inputs, linear=True, beyond=SHORTEST - 1, exact=form.options.exact)
     if pair.expansion is None:
         return None
     return pair, form.reduction.bind(form.dtype, 1, 0, form.index, form.options)

@@ -270,7 +270,7 @@ def test_words_that_change_nothing(rng: np.random.Generator, context: cm.Context
         {"backend": kind},
         {"backend": "1D"},
         {"backend": "2D"},
-        {"device_id": -1, "enable_chunks": False, "use_fast_math": False, "ranges": None, "optional_flags": []},
+        {"device_id": -1, "enable_chunks": False, "ranges": None, "optional_flags": []},
     ):
         check((Vi(x) * Vj(y)).sum(1, context=context, **words), expected, "f8", words)
     lazy = Vi(x) * Vj(y)

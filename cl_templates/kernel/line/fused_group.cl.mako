@@ -27,17 +27,36 @@
     out${store.output}[row_begin + ${lane} * n + i] = ${store.name}.s${f"{lane:x}"};
 % endfor
 </%def>
+## A line in vectors, but for its last elements.
+<%def name="stride(stride)">
+    const idx ${stride.end} = n / ${stride.lanes} * ${stride.lanes};
+    {
+    ${stride.before}
+    for (idx i = 0; i < ${stride.end}; i += ${stride.lanes}) {
+% for segment in stride.segments:
+    ${segment.text}
+% endfor
+    }
+% for op, acc, own in stride.accumulators:
+    ${op.fold(f"{acc}_all", acc, stride.lanes)}
+    ${op.merge(own, own, f"{acc}_all")}
+% endfor
+    }
+</%def>
 <%def name="line(view, begin='row * n')">
     const idx row_begin = ${begin};
     ${view.before}
 % for phase in view.phases:
     ${phase.before}
+% if phase.stride:
+    ${stride(phase.stride)}
+% endif
 % if phase.sync:
     <%inner:each_sync i="i" live="live" end="n">
     ${turn(phase, view.lanes)}
     </%inner:each_sync>
 % else:
-    <%inner:each i="i" begin="0" end="n">
+    <%inner:each i="i" begin="${phase.stride.end if phase.stride else '0'}" end="n">
     ${turn(phase, view.lanes)}
     </%inner:each>
 % endif

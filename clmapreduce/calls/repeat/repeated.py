@@ -15,6 +15,7 @@ from clmapreduce.calls.options import Options
 from clmapreduce.calls.prepared import Prepared, prepare
 from clmapreduce.calls.repeat.ready import ReadyCall, is_repeatable
 from clmapreduce.calls.repeat.request import CallRequest
+from clmapreduce.calls.repeat.staged import SHORT, StagedCall, is_staged
 from clmapreduce.device.array import DeviceArray, Part
 from clmapreduce.device.cache import Cache
 from clmapreduce.device.context import Context, context_of
@@ -27,8 +28,6 @@ prepared each time.
 """
 KINDS = (DeviceArray, Part)
 """Types of arrays that lie on one device."""
-SHORT = 1 << 16
-"""Bytes of a short array of the host. Longer ones may be streamed, which depends on the room that is left."""
 Prepare = Callable[[], "Prepared | list[Any]"]
 
 
@@ -63,9 +62,15 @@ def run(
     if context is None:
         prepared = prepare()
         return prepared.run() if isinstance(prepared, Prepared) else prepared
-    repeated: Cache[ReadyCall | HostCall | None] = context.caches().repeated
+    repeated: Cache[ReadyCall | StagedCall | HostCall | None] = context.caches().repeated
     known, ready = repeated.find(request)
-    if type(ready) is HostCall:
+    if type(ready) is StagedCall and ready.is_over:
+        ready = None
+    if type(ready) is StagedCall:
+        staged = ready(context, values, options.wait_for)
+        if staged is not None:
+            return staged
+    elif type(ready) is HostCall:
         again = ready(context, values, options)
         if again is not None:
             return again
@@ -78,7 +83,8 @@ def run(
     if not known:  # many calls are made once: what the next one needs is not made for them
         repeated.put(request, None)
     elif ready is None and prepared.is_plain and _is_of_its_arrays(prepared, values):
-        repeated.put(request, ReadyCall(prepared) if is_repeatable(prepared) else HostCall(prepared))
+        kind = ReadyCall if is_repeatable(prepared) else StagedCall if is_staged(prepared) else HostCall
+        repeated.put(request, kind(prepared))
     return prepared.run()
 
 

@@ -26,7 +26,8 @@ class Reductions(Calculus[R]):
 
     Over i or j the result is an array (.., N or M, ...), as `docs/guides/pairwise.md` tells for each; a DeviceArray
     where one was among the arrays. With placeholders, or call=False, it is a `Reduced`, to be called with arrays.
-    Keywords: call, backend, device_id, ranges, dtype_acc, use_double_acc, sum_scheme, mode, context, wait_for, out.
+    Keywords: call, backend, device_id, ranges, dtype_acc, use_double_acc, sum_scheme, precision, mode, context,
+    wait_for, out.
     Raises ShapeError for any other axis, and the errors of `Reduced`.
     """
 

@@ -48,12 +48,14 @@ class PairOutput:
 @dataclass(frozen=True)
 class PairOptions:
     """What a caller may choose. k: how many the K-min reductions keep. accumulate: the dtype of sums, None for the
-    values' own (float32 for float16). scheme: how sums of floats are formed; "auto" is "block_sum".
+    values' own (float32 for float16). scheme: how sums of floats are formed; "auto" is "block_sum". exact: the
+    formula's functions are those of maps.
     """
 
     k: int | None = None
     accumulate: DType | None = None
     scheme: Scheme = "auto"
+    exact: bool = False
 
 
 @dataclass(frozen=True, eq=False)

@@ -12,7 +12,7 @@ from clmapreduce.formula.content import HasContent
 from clmapreduce.formula.formula import Access, Input, Place
 from clmapreduce.formula.functions import cast
 from clmapreduce.formula.guard import condition_of
-from clmapreduce.formula.node import Node, Record, Value, components, postorder
+from clmapreduce.formula.node import Record, Value, components, postorder
 from clmapreduce.formula.statements import Statements
 from clmapreduce.modes import ComputeMode, Scope
 from clmapreduce.plan import ROWS, Facts, LocalArray, Plan, Stage
@@ -29,6 +29,12 @@ from clmapreduce.schemes.line.line_kernel import LineText
 
 FIXED = 64
 """Lines up to this long have their length written into the kernel, so that compilers unroll their loops."""
+STRIDES, REST = 32, 8
+"""On CPUs, lines from this length on are walked in vectors, one after the other, if what no vector holds is at most so
+small a part of them; others side by side.
+"""
+IN_STRIDES = (Access.VECTOR, Access.ARGUMENT, Access.SINGLE, Access.ROW, Access.LINE)
+"""How inputs are read of which several elements of a line are read at once."""
 STAGED = 7
 """In batches, lines from this length on go through local memory: shorter ones lie so close that caches do as well."""
 STAGED_BYTES = 16384
@@ -62,9 +68,22 @@ class Segment:
 
 
 @dataclass(frozen=True)
+class Stride:
+    """A loop over all of a line but its last elements, `lanes` of them a turn: statements before it, its body, its
+    accumulators, in lanes (operator, name, name of the line's own). end: the name of where it ends.
+    """
+
+    lanes: int
+    end: str
+    before: str
+    segments: tuple[Segment, ...]
+    accumulators: tuple[tuple[OperatorText, str, str], ...]
+
+
+@dataclass(frozen=True)
 class Walk:
     """The text of one phase: statements before the loop, its body, accumulators that the group combines (operator,
-    name, scratch), statements after. sync: all items take every turn together.
+    name, scratch), statements after. sync: all items take every turn together. stride: what comes before the loop.
     """
 
     before: str
@@ -72,6 +91,7 @@ class Walk:
     segments: tuple[Segment, ...]
     combined: tuple[tuple[OperatorText, str, str], ...]
     after: str
+    stride: Stride | None = None
 
 
 @dataclass(frozen=True)
@@ -146,8 +166,22 @@ class Fused(HasContent):
         read, outputs = self.staged or ([], [])
         return tuple(LocalArray(f"staged_{name}", kind, block * (length | 1)) for name, kind in (*read, *outputs))
 
-    def view(self, lanes: int, parallel: bool, narrow: bool) -> View:
-        """The text of one line. parallel: a group walks it together."""
+    def strides(self, facts: Facts) -> bool:
+        """Whether one line may be walked in vectors: no element needs those before it, and lanes may change places.
+        Places of extrema gain nothing by it.
+        """
+        bounds = [step.bound for step in self.program.steps]
+        steps_fit = all(bound.commutative and bound.vectorisable and not bound.locates for bound in bounds)
+        read = all(operand.access in IN_STRIDES for operand in self.inputs)
+        return self.vectorisable and has_vectors(self.dtypes, facts) and steps_fit and read and not self.carries
+
+    @property
+    def carries(self) -> bool:
+        """Whether something runs along the line."""
+        return any(phase.running for phase in self.phases)
+
+    def view(self, lanes: int, parallel: bool, narrow: bool, along: int = 1) -> View:
+        """The text of one line. parallel: a group walks it together. along: elements of a vector along the line."""
         outer = Statements(lanes, narrow, "s", uniform=True)
         place = Place("0", "row_begin", "row", "n")
         for variable in self.inputs:
@@ -155,7 +189,8 @@ class Fused(HasContent):
                 outer.read(variable, place, "s_")
         before = outer.drained()
         walks = tuple(
-            _PhaseText(self, phase, f"p{p}_", outer, parallel, narrow).walk() for p, phase in enumerate(self.phases)
+            _PhaseText(self, phase, f"p{p}_", outer, parallel, narrow).walk(along)
+            for p, phase in enumerate(self.phases)
         )
         for i, value in enumerate(self.program.outputs):
             if not varies(value):
@@ -164,14 +199,16 @@ class Fused(HasContent):
 
 
 class _PhaseText:
-    """Writes one phase; what is one value for the line is computed in `outer`, before the loop."""
+    """Writes one phase; what is one value for the line is computed in `outer`, before the loop. along: elements of a
+    vector along the line, where `outer` has one lane.
+    """
 
     def __init__(
-        self, fused: Fused, phase: Phase, prefix: str, outer: Statements, parallel: bool, narrow: bool
+        self, fused: Fused, phase: Phase, prefix: str, outer: Statements, parallel: bool, narrow: bool, along: int = 1
     ) -> None:  # fmt: skip
         self._fused, self._phase, self._outer = fused, phase, outer
-        self._narrow = narrow
-        self._block = Statements(outer.lanes, narrow, prefix, uniform=True)
+        self._narrow, self._along = narrow, along
+        self._block = Statements(max(along, outer.lanes), narrow, prefix, uniform=along == 1)
         self._prefix = prefix
         self._parallel = parallel
         self.sync = parallel and (bool(phase.running) or any(self._in_order(step) for step in phase.reduces))
@@ -181,21 +218,19 @@ class _PhaseText:
         """Whether a reduce goes turn by turn, because a group would mix up its values otherwise."""
         return self._parallel and not step.bound.commutative
 
-    def walk(self) -> Walk:
-        phase, fused = self._phase, self._fused
-        outputs = [fused.program.outputs[i] for i in phase.outputs]
-        roots = [node for step in phase.steps for node in step.nodes]
-        roots += [node for value in outputs for node in components(value).values()]
-        self._bind(roots)
+    def walk(self, along: int = 1) -> Walk:
+        phase, fused, stride = self._phase, self._fused, None
+        self._bind()
+        if along > 1:
+            wide = _PhaseText(fused, phase, f"{self._prefix}w", self._outer, self._parallel, self._narrow, along)
+            stride = wide.stride(self)
         declared = [self._outer.drained()]
         declared += [self._op(s).declare(self._acc(s), self._outer.lanes) for s in phase.steps]
         for step in phase.running:
             self._scan(step)
         for step in phase.reduces:
             self._reduce(step)
-        for i, value in zip(phase.outputs, outputs, strict=True):
-            self._store(i, value)
-        self._flush()
+        self._store_outputs()
         combined = tuple(
             (self._op(s), self._acc(s), fused.scratch_names[id(s)]) for s in phase.reduces if not self._in_order(s)
         )
@@ -203,15 +238,34 @@ class _PhaseText:
             finished = step.bound.finish(self._record(self._outer, self._acc(step), step))
             for part, node in components(finished).items():
                 self._outer.bind(step.results[part], self._outer.text(node))
-        return Walk("\n".join(declared), self.sync, tuple(self._segments), combined, self._outer.drained())
+        return Walk("\n".join(declared), self.sync, tuple(self._segments), combined, self._outer.drained(), stride)
+
+    def stride(self, whole: _PhaseText) -> Stride:
+        """The phase along vectors. whole: the same phase, which goes on with what is left."""
+        phase = self._phase
+        self._bind()
+        before = [self._vectors, *(self._op(step).declare(self._acc(step), self._along) for step in phase.reduces)]
+        for step in phase.reduces:
+            self._absorb(step, self._acc(step))
+        self._store_outputs()
+        accumulators = tuple((self._op(step), self._acc(step), whole._acc(step)) for step in phase.reduces)
+        return Stride(self._along, f"{self._prefix}end", "\n".join(before), tuple(self._segments), accumulators)
 
     # ---------------------------------------------------------------------------------------------- one part each
-    def _bind(self, roots: Sequence[Node]) -> None:
-        for node in constants(roots):
-            self._block.bind(node, self._outer.text(node))
+    def _bind(self) -> None:
+        """Reads what the phase needs; values of the line become vectors before the loop."""
+        outputs = [self._fused.program.outputs[i] for i in self._phase.outputs]
+        roots = [node for step in self._phase.steps for node in step.nodes]
+        roots += [node for value in outputs for node in components(value).values()]
+        for k, node in enumerate(constants(roots)):
+            if self._along == 1:
+                self._block.bind(node, self._outer.text(node))
+            else:
+                self._block.declare(node, f"{self._prefix}line{k}", self._outer.texts(node)[""])
+        self._vectors = self._block.drained()
         nodes = list(postorder(roots))
         ids = {id(node) for node in nodes}
-        place = Place("i", "row_begin", "row", "n")
+        place = Place("i", "row_begin", "row", "n" if self._along == 1 else "")
         for variable in self._fused.inputs:
             if varies(variable.value) and any(id(n) in ids for n in components(variable.value).values()):
                 self._block.read(variable, place, self._prefix)
@@ -254,6 +308,11 @@ class _PhaseText:
         self._block.assign(targets)
         self._flush(live=self.sync)
 
+    def _store_outputs(self) -> None:
+        for i in self._phase.outputs:
+            self._store(i, self._fused.program.outputs[i])
+        self._flush()
+
     def _store(self, output: int, value: Value) -> None:
         dtype = self._fused.outputs[output]
         texts, condition = self._block.texts(value), condition_of(value)
@@ -261,10 +320,11 @@ class _PhaseText:
         holds = "" if condition is None else self._block.text(condition).c
         self._flush_before_live()
         if holds:
-            places = [f"row_begin + {lane} * n + i" for lane in range(lanes)]
+            step = "n" if self._along == 1 else "1"
+            places = [f"row_begin + {lane} * {step} + i" for lane in range(lanes)]
             self._block.add(guarded_text(output, dtype, texts, holds, places.__getitem__, lanes))
-        elif lanes == 1:
-            self._block.add(store_text(output, dtype, texts, "(row_begin + i)", 1, False))
+        elif lanes == self._along:
+            self._block.add(store_text(output, dtype, texts, "(row_begin + i)", lanes, False))
         else:
             store = RowStore(output, c_name(dtype, lanes), f"{self._prefix}out{output}", texts[""])
         self._flush(live=self.sync, store=store)
@@ -294,7 +354,8 @@ class _PhaseText:
 @dataclass(frozen=True, eq=False)
 class FusedText(LineText):
     """together: a group walks a line. row_mode: that of a line, sequential where an item walks it. lanes: lines side by
-    side. fixed: their length, 0 where it is an argument. through_local: they go through local memory.
+    side. along: elements of a line in a vector. fixed: their length, 0 where it is an argument. through_local: they go
+    through local memory.
     """
 
     template = "kernel/line/fused_group"
@@ -303,6 +364,7 @@ class FusedText(LineText):
     row_mode: str
     block: int
     lanes: int
+    along: int
     fixed: int
     through_local: bool
 
@@ -319,7 +381,7 @@ class FusedText(LineText):
         return self.fused.staged if self.through_local else None
 
     def view(self, lanes: int) -> View:
-        return self.fused.view(lanes, self.together, self.narrow)
+        return self.fused.view(lanes, self.together, self.narrow, self.along)
 
     @property
     def arrays(self) -> tuple[LocalArray, ...]:
@@ -347,7 +409,10 @@ def plan_fused(
         box = within_local_memory(box, item_bytes, facts)
     widest = max((d.itemsize for d in fused.dtypes), default=1)
     side_by_side = not together and mode is ComputeMode.SEQUENTIAL and lines.count > 1 and fused.vectorisable
-    lanes = box.lanes(widest, side_by_side and has_vectors(fused.dtypes, facts))
+    lanes, along = box.lanes(widest, side_by_side and has_vectors(fused.dtypes, facts)), 1
+    in_vectors = facts.kind == "cpu" and length >= STRIDES and length % lanes * REST <= length
+    if in_vectors and lanes > 1 and fused.strides(facts):
+        lanes, along = 1, lanes
     fixed = length if 0 < length <= FIXED else 0
     staged = None
     if scope is Scope.ITEM and mode is ComputeMode.PARALLEL and fixed >= STAGED and fused.staged is not None:
@@ -356,7 +421,7 @@ def plan_fused(
             box = replace(box, block=box.block // 2)
     row_mode = (mode if together else ComputeMode.SEQUENTIAL).value
     target, through_local = Target.of(mode, facts, narrow), staged is not None
-    numbers = (box.block, lanes, fixed, through_local)
+    numbers = (box.block, lanes, along, fixed, through_local)
     spec = FusedText(target, fused.outputs, None, False, fused, together, row_mode, *numbers)
     per_group = 1 if together else box.block * lanes
     groups, share = Line(rows).shares(facts.compute_units * box.groups, per_group)

@@ -145,7 +145,17 @@ def test_other_lengths_are_arguments(length: int) -> None:
     stage = stage_of(fused_kernel, 77, length, ITEM, SEQUENTIAL)
     assert sizes(stage)[:2] == [length, 77]
     assert "const idx n," in source_of(stage)
-    assert stage.spec == stage_of(fused_kernel, 78, 12_345, ITEM, SEQUENTIAL).spec
+    if length:
+        assert stage.spec == stage_of(fused_kernel, 78, 12_345, ITEM, SEQUENTIAL).spec
+
+
+@pytest.mark.parametrize("length", [5, 32, 39, 40, 47, 1000, 1007])
+def test_long_lines_are_walked_in_vectors(length: int) -> None:
+    """Where few elements are left over; and never where something runs along the line, or places are asked for."""
+    stage = stage_of(fused_of(lambda x: x / SUM(x), "f4"), 77, length, ITEM, SEQUENTIAL)
+    assert (stage.spec.lanes, stage.spec.along) == ((1, 8) if length in (32, 40, 1000, 1007) else (8, 1))
+    for function in (lambda x: cm.Scan("sum")(x) - x, lambda x: x * cm.Reduce("argmax")(x)):
+        assert stage_of(fused_of(function, "f4"), 77, length, ITEM, SEQUENTIAL).spec.along == 1
 
 
 @SCOPES

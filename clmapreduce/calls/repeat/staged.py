@@ -1,0 +1,88 @@
+"""Calls on short arrays of the host, repeated on devices that read and write host memory by its addresses."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from clmapreduce.calls.prepared import Prepared
+from clmapreduce.device.array import aligned_empty
+from clmapreduce.device.context import Context
+from clmapreduce.device.runtime import Executable, take, translated
+from clmapreduce.formula.formula import Access
+
+SHORT = 1 << 16
+"""Bytes of a short array. Longer ones are copied for more than it costs to lend them, and may be streamed."""
+
+
+class StagedCall:
+    """A call whose arrays are copied to arrays of its own, and its results from such: to lend the device new memory
+    for every call takes longer. It holds neither its context nor its plan, whose kernels go with those that were not
+    used for longest.
+
+    is_over: a call failed or was interrupted, and this is not to be called again.
+    """
+
+    def __init__(self, prepared: Prepared) -> None:
+        inputs = prepared.call.inputs
+        self._plan = prepared.executable.key
+        self._constants = {f"in{k}": argument.numbers for k, argument in enumerate(inputs)}
+        self._inputs = [aligned_empty(argument.value.shape, argument.value.dtype) for argument in inputs]
+        self._results = [aligned_empty(shape, dtype) for shape, dtype in prepared.outputs]
+        arena = prepared.call.context.queue.arena
+        with translated():
+            self._slots: dict[str, Any] = {
+                f"{kind}{k}": arena.borrow(array.reshape(-1).view(np.uint8), writable=True)
+                for kind, arrays in (("in", self._inputs), ("out", self._results))
+                for k, array in enumerate(arrays)
+            }
+        self._idle = [True]
+        self.is_over = False
+
+    def __call__(self, context: Context, values: Sequence[Any], wait_for: Sequence[Any]) -> list[Any] | None:
+        """The results; None where the plan is gone, or another thread is at work on the arrays. values: of the same
+        shapes and dtypes, in their order.
+        """
+        executable = context.caches().plans.get(self._plan)
+        if executable is None:
+            return None
+        try:
+            self._idle.pop()
+        except IndexError:
+            return None
+        try:
+            for own, value in zip(self._inputs, values, strict=True):
+                np.copyto(own, value)
+            self._run(context, executable, wait_for)
+            results = [result.copy() if result.shape else result[()] for result in self._results]
+        except BaseException:
+            self.is_over = True  # kernels may still be at work on its arrays
+            raise
+        self._idle.append(True)
+        return results
+
+    def _run(self, context: Context, executable: Executable, wait_for: Sequence[Any]) -> None:
+        """Launches, and waits."""
+        queue, slots = context.queue, {**self._slots}
+        with translated():
+            for name, table in executable.tables.items():
+                slots[name] = table.buffer
+            scratch: Mapping[str, Any] = {name: take(queue, n) for name, n in executable.plan.scratch.items()}
+            try:
+                executable.repeated(self._constants).submit({**slots, **scratch}, wait_for).wait()
+            finally:
+                for buffer in scratch.values():
+                    queue.arena.give(buffer)
+
+
+def is_staged(prepared: Prepared) -> bool:
+    """Whether a call on arrays of the host alone gains by it: its results are short too."""
+    of_arrays = all(
+        argument.signature.access is not Access.ARGUMENT and type(argument.value) is np.ndarray and argument.value.size
+        for argument in prepared.call.inputs
+    )
+    nbytes = [math.prod(shape) * dtype.itemsize for shape, dtype in prepared.outputs]
+    return of_arrays and prepared.call.context.queue.facts.host_pointers and 0 < min(nbytes) <= max(nbytes) <= SHORT

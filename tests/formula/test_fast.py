@@ -1,0 +1,81 @@
+"""Functions in the inner loops of pairs: within their stated bounds of the exact ones, and at their ends as NumPy's."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from support.function_errors import ends, errors
+
+import clmapreduce as cm
+
+COUNT = 1 << 14
+FORMULAS = {
+    "log": (lambda x, y: (x + y).log(), np.log), "sin": (lambda x, y: (x + y).sin(), np.sin),
+    "cos": (lambda x, y: (x + y).cos(), np.cos), "power": (lambda x, y: x**y, np.power),
+}  # fmt: skip
+"""Of a row and a column; the column of the first three is 0."""
+
+
+def one_column(name: str, x: Any, y: Any, context: cm.Context, **options: Any) -> Any:
+    """The function of each row and of one column, y."""
+    formula = FORMULAS[name][0](cm.Vi(x[:, None]), cm.Vj(np.array([[y]], x.dtype)))
+    return np.asarray(formula.sum(dim=1, context=context, **options))[:, 0]
+
+
+def arguments(name: str, dtype: Any, rng: np.random.Generator) -> list[Any]:
+    """Ends; random numbers of every size, and close to 1 and to multiples of pi."""
+    info = np.finfo(dtype)
+    x = rng.uniform(-1, 1, COUNT)
+    sets = [ends(dtype), *(width * x for width in (1e-4, 1.0, 30.0, 6e3, 3e6)), 1 + 0.5 * x, 1 + 1e-4 * x]
+    sets += [np.exp2(rng.uniform(info.minexp, info.maxexp - 1, COUNT)), np.pi / 2 * rng.integers(-4000, 4000, COUNT)]
+    return [v.astype(dtype) for v in sets]
+
+
+@pytest.mark.drawn
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("name", FORMULAS)
+def test_fast_functions_stay_within_their_bounds(
+    name: str, dtype: Any, context: cm.Context, rng: np.random.Generator
+) -> None:
+    """Units of the last place of the result: 3 for logarithms, 3 + |y| for powers; for sines 4 · 2^-23 where the result
+    is less than 1.
+    """
+    columns = [0.0] if name != "power" else [-0.7, 0.3, 7.7, -20.3, 31.9, 40.0, 0.0, -1.0, 3.0, np.inf, np.nan]
+    for x in arguments(name, dtype, rng):
+        for y in columns:
+            with np.errstate(all="ignore"):
+                result = one_column(name, x, dtype(y), context)
+                wide = x.astype(np.longdouble)
+                exact = FORMULAS[name][1](*((wide, np.longdouble(dtype(y))) if name == "power" else (wide,)))
+            error = errors(result, exact, dtype)
+            if name in ("sin", "cos"):
+                size = np.abs(np.where(np.isfinite(exact), exact, 1)).astype(np.float64)
+                error = np.where(np.isfinite(error), error * np.minimum(size, 1), error)
+            bound = {"log": 3.0, "power": 3.0 + abs(y)}.get(name, 4.0) if np.isfinite(y) else 0.5
+            worst = int(np.argmax(error))
+            assert error[worst] <= bound, (error[worst], x[worst], y, result[worst], exact[worst])
+
+
+@pytest.mark.parametrize("options", [{"precision": "exact"}, {"use_fast_math": False}], ids=str)
+def test_exact_functions_are_those_of_maps(options: Any, context: cm.Context, rng: np.random.Generator) -> None:
+    """No kernel names a fast function, and results are within OpenCL's bounds."""
+    x = rng.uniform(0.1, 9, (300, 1)).astype("f4")
+    wide = x[:, 0].astype(np.longdouble)
+    y = np.zeros((1, 1), "f4")
+    for name in ("log", "sin", "cos", "exp", "sqrt"):
+        reduced = getattr(cm.Vi(x) + cm.Vj(y), name)().sum(dim=1, call=False, context=context, **options)
+        assert "_fast" not in reduced.source()
+        assert errors(np.asarray(reduced())[:, 0], getattr(np, name)(wide), np.float32).max() <= 4, name
+    quotient = (1 / (cm.Vi(x) + cm.Vj(y))).sum(dim=1, call=False, context=context, **options)
+    assert "_fast" not in quotient.source()
+    assert errors(np.asarray(quotient())[:, 0], 1 / wide, np.float32).max() <= 2.5
+
+
+def test_other_words_are_refused(context: cm.Context) -> None:
+    x = np.ones((3, 1), "f4")
+    with pytest.raises(cm.ModeError, match="use one of auto, exact"):
+        (cm.Vi(x) + cm.Vj(x)).sum(dim=1, precision="fast", context=context)
+    with pytest.raises(cm.ArgumentError, match="use_fast_math"):
+        (cm.Vi(x) + cm.Vj(x)).sum(dim=1, use_fast_math=2, context=context)

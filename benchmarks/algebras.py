@@ -42,7 +42,7 @@ def products(size: int, context: cm.Context) -> Iterator[Case]:
     for label, choice in (("near", near), ("anywhere", anywhere)):
         columns = choice(rows, None, size, rng).astype(np.int32)
         plan = cm.SpmvPlan((begins, columns, values), context=context)
-        bare = cm.SpmvPlan((begins, columns, None), context=context)
+        structure = cm.SpmvPlan((begins, columns, None), context=context)
         nbytes = 8 * count + 12 * size
 
         def terms(c: Any = columns) -> Any:
@@ -68,7 +68,7 @@ def products(size: int, context: cm.Context) -> Iterator[Case]:
             {"NumPy": lambda t=terms: t().reshape(size, WIDTH).argmax(1)}, first, LIMIT,
         )  # fmt: skip
         yield Case(
-            f"sum without entries, {label}", lambda p=bare: p.apply(on_device, out=out), nbytes - 4 * count,
+            f"sum without entries, {label}", lambda p=structure: p.apply(on_device, out=out), nbytes - 4 * count,
             {"NumPy": lambda c=columns: np.add.reduceat(x[c], begins[:-1])},
             off(x[columns].astype(np.float64).reshape(size, WIDTH).sum(1)), LIMIT,
         )  # fmt: skip

@@ -162,14 +162,14 @@ def bare_launches(call: Any, arrays: dict[str, Any]) -> Callable[[cl.Event], Any
         args = [arrays[a].cl if isinstance(a, str) else int(a) for a in launch._arguments]
         prepared.append((kernel, args, (launch._groups * launch._group_size,), (launch._group_size,)))
 
-    def bare(gate: cl.Event) -> Any:
+    def launch_alone(gate: cl.Event) -> Any:
         for kernel, args, total, group in prepared:
             kernel.set_args(*args)
             event = cl.enqueue_nd_range_kernel(queue, kernel, total, group, None, [gate])
         queue.flush()
         return event
 
-    return bare
+    return launch_alone
 
 
 def compile_line(context: cm.Context, n: int, repeats: int = 2000) -> str:

@@ -1,4 +1,4 @@
-"""What calls on Dask arrays cost beside Dask's own, and what a second worker gives.
+"""The time of calls on Dask arrays compared with Dask's own, and the gain of a second worker.
 
     python benchmarks/dask_arrays.py
     python benchmarks/dask_arrays.py --elements 10000000 --points 100000

@@ -207,11 +207,11 @@ def traced(row: Row, team: list[Any], limit: str | None, trace: str) -> None:
     before = Counter(event["tid"] for event in commands(trace))
     measured(lambda: row.call(*arrays), context)
     context.trace(trace)
-    seen: Counter[int] = Counter()
+    rows_of: Counter[int] = Counter()
     shown = []
     for event in commands(trace):  # of a queue in the order of its commands
-        seen[event["tid"]] += 1
-        shown += [event] if seen[event["tid"]] > before[event["tid"]] else []
+        rows_of[event["tid"]] += 1
+        shown += [event] if rows_of[event["tid"]] > before[event["tid"]] else []
     queues = sorted({event["tid"] for event in shown})
     launching = {event["tid"] for event in shown if event["name"].startswith("cmr_")}
     origin = min(event["ts"] for event in shown)

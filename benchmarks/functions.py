@@ -198,8 +198,8 @@ def maps(device: cm.Device, count: int, dtypes: list[str], only: str, rounds: in
             exact = numpy_function(host[some].astype(np.longdouble))
             errors = units(out.to_numpy()[some], exact, dtype), units(numpy_function(host[some]), exact, dtype)
             ratios = {
-                way: statistics.median(b / a for a, b in zip(times["ours"], spent, strict=True))
-                for way, spent in times.items()
+                way: statistics.median(b / a for a, b in zip(times["ours"], seconds_of_way, strict=True))
+                for way, seconds_of_way in times.items()
             }
             cells = [
                 f"{name}, {np.dtype(dtype)}",

@@ -197,7 +197,7 @@ def call_overhead(context: cm.Context) -> None:
     kernel, queue = cl.Kernel(program, "cmr_bare"), cl.CommandQueue(context.queue.context)
     target, count = cl.Buffer(context.queue.context, cl.mem_flags.READ_WRITE, 64), np.int32(3)
 
-    def bare() -> None:
+    def launch_alone() -> None:
         kernel.set_args(target, count)
         cl.enqueue_nd_range_kernel(queue, kernel, (256,), (256,))
 
@@ -211,7 +211,7 @@ def call_overhead(context: cm.Context) -> None:
                 settle()
         return 1e6 * statistics.median(times[200:])
 
-    launch = median_us(bare, queue.finish)
+    launch = median_us(launch_alone, queue.finish)
     ours = median_us(lambda: reduce(small), context.wait)
     print(f"\nA warm Reduce call on 1,000 resident elements: {ours:.1f} µs,")
     print(f"a bare pyopencl launch: {launch:.1f} µs, beyond it: {ours - launch:.1f} µs")

@@ -101,13 +101,13 @@ def rows_of(n: int, dtype: str, context: cm.Context) -> list[Row]:
     positive = [rng.uniform(0.5, 2, n).astype(kind) for _ in range(4)]
     dx, da = cm.array(x, context), cm.array(a, context)
     dp = [cm.array(p, context) for p in positive]
-    out, held = cm.array(np.zeros(n, kind), context), np.zeros(n, kind)
+    out, host = cm.array(np.zeros(n, kind), context), np.zeros(n, kind)
     scan, first, second = cm.Scan("sum"), cm.Recurrence(), cm.Recurrence(2)
     tropical, moebius = cm.Recurrence(kind="max-plus"), cm.Recurrence(kind="moebius")
     per_number, jit = kind.itemsize * n, loops()
 
     def peers(name: str, *arrays: Any) -> dict[str, Call]:
-        return {"numba": lambda: jit[name](*arrays, held)} if name in jit else {}
+        return {"numba": lambda: jit[name](*arrays, host)} if name in jit else {}
 
     def filtered(*weights: float) -> dict[str, Call]:
         try:
@@ -134,7 +134,7 @@ def rows_of(n: int, dtype: str, context: cm.Context) -> list[Row]:
     fractions = partial(moebius, *dp, out=out)
     return [
         Row("scan of a sum", lambda: scan(dx, out=out), 2 * per_number,
-            off(scan(dx, out=out), np.cumsum(x, dtype="f8")), {"cumsum": lambda: np.cumsum(x, out=held)}),
+            off(scan(dx, out=out), np.cumsum(x, dtype="f8")), {"cumsum": lambda: np.cumsum(x, out=host)}),
         Row("0.9 y + b", constant, 2 * per_number, error(constant, lambda y, b: one * y + b, x), filtered(0.9)),
         Row("a y + b", varying, 3 * per_number, error(varying, lambda y, a, b: a * y + b, a, x), peers("linear", a, x)),
         Row("order 2", resonant, 2 * per_number, error(resonant, two, x), filtered(*WEIGHTS)),
@@ -149,18 +149,18 @@ def rows_of(n: int, dtype: str, context: cm.Context) -> list[Row]:
 def iterates(n: int, kind: Any, context: cm.Context) -> list[Row]:
     """Sixteen steps of n / 16 starts beside NumPy's, row by row."""
     starts = np.random.default_rng().uniform(0.1, 0.9, n // 16).astype(kind)
-    held, resident = np.zeros((16, n // 16), kind), cm.array(starts, context)
-    out, unfold = cm.array(held, context), cm.Unfold(lambda a: 3.75 * a * (1 - a))
+    host, resident = np.zeros((16, n // 16), kind), cm.array(starts, context)
+    out, unfold = cm.array(host, context), cm.Unfold(lambda a: 3.75 * a * (1 - a))
 
     def numpys() -> Any:
-        held[0] = starts
+        host[0] = starts
         for k in range(15):
-            held[k + 1] = 3.75 * held[k] * (1 - held[k])
-        return held
+            host[k + 1] = 3.75 * host[k] * (1 - host[k])
+        return host
 
     error = off(unfold(resident, 16, out=out), numpys())
     ours = partial(unfold, resident, 16, out=out)
-    return [Row("16 logistic iterates", ours, held.nbytes, error, {"NumPy": numpys})]
+    return [Row("16 logistic iterates", ours, host.nbytes, error, {"NumPy": numpys})]
 
 
 def raced(rows: list[Row], context: cm.Context, rounds: int) -> None:

@@ -1,4 +1,4 @@
-"""What submitting costs: a chain of launches of one work-item, bare, as a JobGraph and as a Replay, in microseconds.
+"""The time of a submission: a chain of launches of one work-item, alone, as a JobGraph and as a Replay, in us.
 
 Bare is set_args and enqueue_nd_range_kernel with arguments prepared beforehand, and one flush; no launch waits for
 another. Ordered adds the waits that a right result needs: the extra time is the driver's. The ways take turns

@@ -1,4 +1,4 @@
-"""What the tables of segments, keys and matrices share: Markdown rows, verdicts, and two ways to time a call."""
+"""Parts of the tables of segments, keys and matrices: Markdown rows, verdicts, and two ways to time a call."""
 
 from __future__ import annotations
 

@@ -73,10 +73,10 @@ def in_turn(ways: dict[str, Callable[[], object]], repeats: int) -> dict[str, fl
     times: dict[str, list[float]] = {name: [] for name in ways}
     for turn in range(repeats + 1):
         for name, way in ways.items():
-            spent = seconds(way)
+            duration = seconds(way)
             if turn:
-                times[name].append(spent)
-    return {name: median(spent) for name, spent in times.items()}
+                times[name].append(duration)
+    return {name: median(duration) for name, duration in times.items()}
 
 
 def pairs(device: Any, rows: int, columns: int, repeats: int) -> None:
@@ -169,8 +169,8 @@ def main() -> None:
             call()
             times = [(seconds(call), seconds(lambda t=target: copies(context, x, t))) for _ in range(options.repeats)]  # type: ignore[misc]  # noqa: B023
             own = crossings * x.nbytes / median(t for t, _ in times) / 1e9
-            bare = (1 if target is None else 2) * x.nbytes / median(t for _, t in times) / 1e9
-            print(f"  {name:8} {own:6.2f} GB/s   copies {bare:6.2f} GB/s   {own / bare:4.0%}")
+            copies_alone = (1 if target is None else 2) * x.nbytes / median(t for _, t in times) / 1e9
+            print(f"  {name:8} {own:6.2f} GB/s   copies {copies_alone:6.2f} GB/s   {own / copies_alone:4.0%}")
         peak, limit = context.queue.arena.peak_bytes, context.queue.arena.limit
         print(f"  at most {peak:,} bytes of device memory were held, of {limit:,}")
 

@@ -1,4 +1,4 @@
-"""What can go wrong between a context and kernel text."""
+"""Errors between a context and kernel text."""
 
 from __future__ import annotations
 

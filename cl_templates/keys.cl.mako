@@ -1,4 +1,4 @@
-## What kernels share that look for runs among keys.
+## Defs of kernels that search runs of keys.
 <%namespace name="outputs" file="/outputs.cl.mako"/>
 ## Stores the key at a place into an output.
 <%def name="copy(output, to, at)">

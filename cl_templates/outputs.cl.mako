@@ -1,4 +1,4 @@
-## Stores what is computed: `lanes` numbers side by side from a place of an output on, or a record.
+## Stores results: `lanes` neighbouring numbers from a place of an output on, or a record.
 <%def name="store(array, value, at, lanes=1)">
 {
     ${value.statements}
@@ -13,7 +13,7 @@
 % endif
 }
 </%def>
-## Stores a number at a place of an output that may be narrower than what is computed with.
+## Stores a number at a place of an output, whose dtype may be narrower than that of the computation.
 <%def name="store_number(array, at, number)">
 % if array.of_halves:
 cmr_store_half_float(${array.name}, ${at}, ${number});

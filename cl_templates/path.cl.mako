@@ -1,7 +1,7 @@
-## The path through elements and segments, which chunks of equal work are cut from. Diagonal d passes the first segment s with
+## The path is the merged list of elements and segment ends; it is cut into chunks of equal work. Diagonal d passes the first segment s with
 ## edge(s + 1) + weight·(s + 1) > d; a segment that ends exactly there belongs to the left. Merrill and Garland's merge path.
-## Offsets may be wrong, and other threads may write them at any moment: an edge is among the elements whatever is read, and no element is read, or
-## loop run, by what a second read gives.
+## Offsets may be wrong, and other threads may change them at any time. So every edge is clamped to the elements, and no access and no loop relies on
+## a second read of the same offset.
 ##   offset  C type of the offsets      closed  one more of them than segments, the last one n; else the last segment ends with the elements
 <%!
 gated = ["__global const uchar *restrict gate", "idx n", "const idx segments"]
@@ -31,8 +31,8 @@ INLINE idx cmr_open_segment(__global const ${offset} *offsets, idx segments, idx
     return low;
 }
 </%def>
-## Declares the segments [first, last) that end in the chunk, and its elements [begin, end). Where the gate is closed there are none, and no
-## elements at all; it is read beside the search, which any offsets let end.
+## Declares the segments [first, last) that end in the chunk, and its elements [begin, end). If the gate is closed, there are no segments and no
+## elements. The gate is read during the search, which ends with any offsets.
 <%def name="chunk(number, weight)">
 const long path_from = (long)(${number}) * share, path_to = CMR_MIN(path_from + share, (long)n + ${weight}L * segments);
 const idx open_from = cmr_open_segment(offsets, segments, n, path_from), open_to = cmr_open_segment(offsets, segments, n, path_to);
@@ -44,8 +44,8 @@ const idx begin = shut ? 0 : from_element, end = shut ? 0 : to_element, last = s
 idx first = shut ? 0 : from_segment;
 if (shut) n = 0;
 </%def>
-## Moves `low` to the first place before `high` at which a condition, true up to there, is false, else to `high`: sixteen ways at a time, because
-## a round costs a load's latency. holds: the condition of the place `at`; any numbers let it end.
+## Moves `low` to the first place before `high` at which a condition, true before, is false, else to `high`. It searches sixteen ways at a time, because
+## a round costs a load's latency. holds: the condition of the place `at`; the search ends with any numbers.
 <%def name="first_without(low, high, holds)">
 while (${low} < ${high}) {
     const idx stride = (${high} - ${low} + 15) / 16, base = ${low} - 1;

@@ -1,9 +1,9 @@
-## What every kernel starts with: extensions, the index type, and vectors that may lie at any address.
-##   narrow  indices are int, else long      cpu  the device is a processor: vectors may lie anywhere, caches may be steered
-##   streaming  outputs start where a whole vector may be stored past the caches
+## The start of every kernel: extensions, the index type, and vectors at any address.
+##   narrow  indices are int, else long      cpu  the device is a processor: vectors may be at any address, stores may bypass caches
+##   streaming  outputs start at addresses where a whole vector may be stored past the caches
 ##   macros  the template of the compiler's macros      within  the kernel calls cmr_within
-##   pragma  empty, or that products and sums are not to be fused
-##   halved  the driver's library takes vectors of 256 bits at most
+##   pragma  empty, or the pragma that forbids fused products and sums
+##   halved  the driver's library takes vectors of at most 256 bits
 /* ${name} */
 ${pragma}
 % if any(scalar == "half" for scalar in scalars):

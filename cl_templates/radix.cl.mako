@@ -1,8 +1,8 @@
-## What kernels of a radix sort do with keys. A key is the bits of a number as an unsigned word; its order is that of the numbers.
+## Keys in the kernels of a radix sort. A key is the bits of a number as an unsigned word; the order of keys is that of the numbers.
 ##   word  the C type    keys.kind  u, i or f    keys.sign  the bit of the sign    keys.infinity  the bits of infinity
 ##   keys.descending  the largest comes first    keys.ties  equal numbers have equal words: zeros of both signs, NaN of all kinds
-##   keys.in_place  words stay as they are in memory, and are mapped wherever a digit is taken; else they are mapped as the first pass reads them
-## maps, unmaps: whether the kernel does so.
+##   keys.in_place  words in memory are unchanged, and are mapped before each digit; else the first pass maps them as it reads
+## maps, unmaps: whether this kernel maps words, and maps them back.
 <%def name="functions(maps, unmaps)">
 <%
 literal = lambda number: f"({word}){number:#x}{'ul' if keys.number.itemsize == 8 else 'u'}"
@@ -19,7 +19,7 @@ INLINE ${word} cmr_mapped(${word} k) {
     k = size > ${infinity} ? ~${top} : (size == 0 ? (${word})0 : k);
     k ^= (k & ${top}) ? ~(${word})0 : ${top};
 % elif keys.kind == "f":
-## Negative NaN are the lowest words: taking their number away puts them behind all others.
+## Negative NaN are the lowest words: a subtraction of their number moves them after all others.
     k ^= (k & ${top}) ? ~(${word})0 : ${top};
     k -= ${negative_nans};
 % endif

@@ -1,4 +1,4 @@
-## What kernels over segments share: their parameters, where segments begin, and the pieces that chunks leave of segments that they share:
+## Defs of kernels over segments: their parameters, where segments begin, and the pieces that chunks store for segments that they share:
 ## two accumulators per chunk and column in `parts`, and two segments per chunk in `places`.
 <%namespace name="outputs" file="/outputs.cl.mako"/>
 <%!
@@ -13,7 +13,7 @@ def join_parameters(text):
     offsets = [f"__global const {text.offset} *restrict offsets"] if text.edges else []
     return [*text.value_parameters, *offsets, text.output_parameter, *pieces("const ")]
 %>
-## Where a segment that there is begins, or, behind the last one, where the elements end. Without edges nobody asks.
+## Where an existing segment begins, or, after the last one, where the elements end. It is not used without edges.
 <%def name="start(segment)" buffered="True" filter="trim">
 % if not text.edges:
 0
@@ -23,7 +23,7 @@ cmr_within((idx)offsets[${segment}], n)
 cmr_edge(offsets, ${segment}, segments, n)
 % endif
 </%def>
-## Whether a segment that there is ends before it begins: as the offsets say, in all their bits.
+## Whether an existing segment ends before it begins, by all bits of its offsets.
 <%def name="falls(segment)">
 % if text.closed:
 offsets[${segment} + 1] < offsets[${segment}]
@@ -31,7 +31,7 @@ offsets[${segment} + 1] < offsets[${segment}]
 (${segment} + 1 < segments ? (long)offsets[${segment} + 1] : (long)n) < (long)offsets[${segment}]
 % endif
 </%def>
-## Keeps an accumulator of `lanes` columns as a piece.
+## Stores an accumulator of `lanes` columns as a piece.
 <%def name="write_piece(number, column, acc, lanes=1)">
 <% op = text.whole %>
 {
@@ -51,7 +51,7 @@ offsets[${segment} + 1] < offsets[${segment}]
 <%def name="read_piece(acc, number, column)">
 ${text.whole.read(acc, "parts", place(text, number, column))}
 </%def>
-## Stores a segment's result: of `lanes` columns, from one on. acc: of all its elements, which lie from `begin` to before `end`; of a tile, or between
+## Stores a segment's result, of `lanes` columns from one on. acc: the accumulator of all its elements, `begin` to before `end`; of a tile, or between
 ## tiles.
 <%def name="store(acc, segment, begin, end, column, lanes=1, tile=False)">
 <% at = f"({segment}) * columns + {column}" if text.columned else f"({segment})" %>

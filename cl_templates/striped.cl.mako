@@ -1,6 +1,6 @@
 ## Tiles of teams that stay striped, as they were loaded: v{4 j + k} is the element 128 j + 4 lane + k of the tile. An item's four neighbours are
-## merged from left to right, beginning again behind a flag; then, strip by strip, items are joined by a segmented scan. A warp needs local memory
-## for the flags alone, and leaves the rest to the cache. Names in use as in team.cl.mako.
+## merged from left to right, starting again after a flag; then, strip by strip, items are joined by a segmented scan. A warp needs local memory
+## for the flags only, so that the cache has the rest. Names in use are as in team.cl.mako.
 <%namespace name="mode" file="/mode/${context['compute_mode']}.cl.mako"/>
 <%namespace name="team" file="/team.cl.mako"/>
 <%!
@@ -8,7 +8,7 @@ STRIPS = range(4)
 def flag(j, k):
     return f"word{j} & 0x{0xff << 8 * k:x}u"
 %>
-## Declares word0 … word3, the item's flags, and ended0 … ended3, a bit per item that has one; flags are taken down.
+## Declares word0 … word3, the item's flags, and ended0 … ended3, a bit per item that has one; it clears the flags.
 <%def name="flagged()">
 % for j in STRIPS:
             const uint word${j} = flags[lane + ${32 * j}];
@@ -27,7 +27,7 @@ def flag(j, k):
 % endif
             const uint with_end = ${" | ".join(f"ended{j}" for j in STRIPS)};
 </%def>
-## Merges v0 … v15. Declares left0 … left3: what the first segment of an item's neighbours has of the items before, and of `open`.
+## Merges v0 … v15. Declares left0 … left3: the part of the first segment of an item's neighbours that is in the items before, and in `open`.
 ## folded: as in team.joined.
 <%def name="joined(folded)">
 <% op, wide, warp = text.tile, text.whole, subgroup == block %>
@@ -78,8 +78,8 @@ def flag(j, k):
             ${mode.sync()}
 % endif
 </%def>
-## Declares `acc`, all that the tile and `open` have of the segment that began with the element `start` and ends at the place p of the tile.
-## All items ask together, each for a place of its own.
+## Declares `acc`, the part in the tile and in `open` of the segment that began with the element `start` and ends at the place p of the tile.
+## All items call it together, each with its own place.
 <%def name="fetched(acc, p, start)">
 <% op = text.tile %>
 % for part, type in op.parts:

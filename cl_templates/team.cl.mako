@@ -1,5 +1,5 @@
-## What teams share that stream elements: a tile of 16 elements per item comes striped, four neighbours per item and load; local memory turns it
-## into 16 neighbours per item, which are merged from left to right, beginning again behind a flag; then items are joined.
+## Defs of teams that read elements in order: a tile of 16 elements per item is loaded striped, four neighbours per item and load. Local memory transposes
+## it into 16 neighbours per item, which are merged from left to right, starting again after a flag; then items are joined.
 ##   Names in use: lane, t, begin, end; u0 … u3 accumulators of four striped elements; v0 … v15 of one each; open, mine, apart between tiles.
 <%namespace name="mode" file="/mode/${context['compute_mode']}.cl.mako"/>
 <%!
@@ -15,7 +15,7 @@ def striped(j):
 #define FULL(t) ((t) >= begin && (t) + ${16 * block} <= end)
 #define INSIDE(t) ((t) + ${16 * block} <= n)
 </%def>
-## strips: what a tile has items' neighbours in, one by one; 0 where they stay in registers.
+## strips: the number of strips of items' neighbours in a tile; 0 where they stay in registers.
 <%def name="locals(strips=1)">
 <% op = text.tile %>
 % if strips:
@@ -41,7 +41,7 @@ def striped(j):
     ${type}4 ${", ".join(f"raw{j}_{name}" for j in QUADS)};
 % endfor
 </%def>
-## Loads the tile whose first element of this item is `at`. end: where elements end that are asked for; behind it, zeros stand for them.
+## Loads the tile whose first element of this item is `at`. end: elements from there on are not loaded, but 0.
 <%def name="load_raw(at, end='')">
 {
 % for j in QUADS:
@@ -62,7 +62,7 @@ def striped(j):
 % endfor
 }
 </%def>
-## As load_raw, where four elements at a time would reach beyond the last one; zeros stand for those before `begin` as well.
+## As load_raw, where loads of four elements would go beyond the last one; elements before `begin` are 0 too.
 <%def name="load_raw_each(at)">
 {
 % for j in QUADS:
@@ -128,7 +128,7 @@ ${declare_value(text.whole, target, text.widened(acc, f"{target}_as"))}
 <%def name="narrow_down(target, acc)">
 ${declare_value(text.tile, target, text.narrowed(acc, f"{target}_as"))}
 </%def>
-## Declares `target` as what Python has computed.
+## Declares `target` from values that Python has computed.
 <%def name="declare_value(op, target, value)">
 ${value.statements}
 % for part, type in op.parts:
@@ -164,7 +164,7 @@ ${type} ${target}_${part} = ${value.parts[part]};
 % endfor
 % endif
 </%def>
-## Loads what a tile needs that does not reach beyond the last element of all.
+## Loads a tile that does not go beyond the last of all elements.
 <%def name="load(t)">
 % if subgroup == block:
     if (FULL(${t})) ${load_raw(f"{t} + 4 * lane")}
@@ -174,8 +174,8 @@ ${type} ${target}_${part} = ${value.parts[part]};
 <%def name="load_ahead()">
 ${load(f"t + {16 * block}")}
 </%def>
-## Where no segment ends in the tile: an item folds its elements into an accumulator of its own, nothing else. Items that are no warp go on to merge
-## neighbours, because a barrier stands in no branch: there are none left then.
+## If no segment ends in the tile, an item only absorbs its elements into its own accumulator. Without warps, items then continue to the merge of
+## neighbours, because a barrier may not be in a branch; there is nothing to merge.
 <%def name="folded()">
 <% op, wide = text.tile, text.whole %>
             ${op.merge("u0", "u0", "u1", 4)}
@@ -191,7 +191,7 @@ ${load(f"t + {16 * block}")}
 % endfor
 % endif
 </%def>
-## Merges what items folded for themselves into `open`, behind the last tile that was folded. folded: whether this one has been.
+## Merges the items' own accumulators into `open`, after the last tile without ends. folded: whether this tile was absorbed so.
 <%def name="gather_mine(folded='0')">
 <% wide = text.whole %>
 % if subgroup == block:
@@ -211,7 +211,7 @@ if (apart) {
     }
 }
 </%def>
-## Declares v0 … v15, the item's neighbours. Every item has read them behind the next sync.
+## Declares v0 … v15, the item's neighbours. After the next sync every item has read them.
 <%def name="turned()">
 % for j in range(4):
             ${to_local(striped(j), f"u{j}")}
@@ -243,13 +243,13 @@ if (apart) {
             for (int i = 0; i < ${block}; i++) ${name} |= ballots[i] << i;
 % endif
 </%def>
-## Merges `rest_wide`, all of a tile without ends, into `open`, unless the tile has been folded.
+## Merges `rest_wide`, the accumulator of a tile without ends, into `open`, unless items absorbed the tile.
 <%def name="opened(folded)">
 ${"" if subgroup == block else f"if (!({folded}))"} ${text.whole.merge("open", "open", "rest_wide")}
 </%def>
-## Merges v0 … v15, and the items' last accumulators by a segmented scan that stops as soon as no item reaches further back. Declares `left`, what
-## an item's first segment has of the items before it and of `open`. flag: of the place k, an expression. with_end: a bit per item that has one.
-## folded: whether the tile has been, and there is nothing left to merge.
+## Merges v0 … v15, and the items' last accumulators by a segmented scan, which stops as soon as no item reaches further back. Declares `left`, the part of
+## an item's first segment that is in the items before it and in `open`. flag: an expression for the place k. with_end: a bit per item that has one.
+## folded: whether items absorbed the tile, so that there is nothing to merge.
 <%def name="joined(flag, folded='0')">
 <% op, wide, warp = text.tile, text.whole, subgroup == block %>
 % for k in LANES[1:]:

@@ -82,7 +82,7 @@ from clmapreduce.version import __version__ as __version__
 
 
 def __getattr__(name: str) -> Any:
-    """`clmapreduce.dask`, imported when it is asked for."""
+    """`clmapreduce.dask`, imported at the first use."""
     if name == "dask":
         return import_module("clmapreduce.dask")
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

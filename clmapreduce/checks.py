@@ -71,7 +71,7 @@ def whole(value: Any, name: str, least: int = 0) -> int:
 
 
 def real(value: Any, name: str) -> float:
-    """`value` as a float. Raises ArgumentError for what is no real number, or none that a float holds."""
+    """`value` as a float. Raises ArgumentError if it is not a real number, or too large for a float."""
     try:
         if isinstance(value, (str, bytes)):
             raise TypeError
@@ -81,7 +81,7 @@ def real(value: Any, name: str) -> float:
 
 
 def finite(value: Any, name: str) -> float:
-    """`value` as a finite float. Raises ArgumentError for what is no number, and for infinities and NaN."""
+    """`value` as a finite float. Raises ArgumentError if it is not a number, and for infinities and NaN."""
     if isinstance(value, (bool, np.bool_)):
         raise ArgumentError(f"{name} is {value!r}; it must be a number")
     number = real(value, name)
@@ -103,7 +103,7 @@ def refuse_masked(value: Any, name: str) -> None:
     """Raises DTypeError for a masked array, the values behind its mask would count, and for Arrow's arrays with nulls.
 
     NumPy imports its part for these when it is asked for it: that costs 10 ms, and a child that is forked meanwhile, in
-    another thread, waits for the import for ever. Where nobody has imported it there are no masked arrays.
+    another thread, waits for the import for ever. If it is not imported, there are no masked arrays.
     """
     if isinstance(value, getattr(sys.modules.get("numpy.ma"), "MaskedArray", ())):
         raise DTypeError(
@@ -119,7 +119,7 @@ def refuse_masked(value: Any, name: str) -> None:
 
 
 def numpy_array(value: Any, name: str, dtype: Any = None) -> np.ndarray[Any, Any]:
-    """`value` as a NumPy array, of `dtype` where one is wanted.
+    """`value` as a NumPy array, of `dtype` if one is passed.
 
     Raises ShapeError for lists that are no array, DTypeError for what holds no such numbers and for masked arrays,
     DeviceMemoryError for one that repeats its elements so often that the host could not hold them.

@@ -1,4 +1,4 @@
-"""The errors users see. Each says what was given, what was found, and what would work."""
+"""The errors users see. Each says what was passed, what is wrong, and what would work."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ class PlaceError(ClMapReduceError, IndexError):
 
 
 class DTypeError(ClMapReduceError, TypeError):
-    """A dtype that the operation, the operator or the device cannot serve without losing data."""
+    """A dtype that the operation, the operator or the device does not support without a loss of data."""
 
 
 class ArgumentError(ClMapReduceError, TypeError):
@@ -24,11 +24,13 @@ class ArgumentError(ClMapReduceError, TypeError):
 
 
 class SettingError(ClMapReduceError, ValueError):
-    """A variable of the environment that holds what its setting cannot be."""
+    """An environment variable with a wrong value."""
 
 
 class ExportError(ClMapReduceError, BufferError):
-    """Values that another library cannot take as it asks: without a copy, on another device, or of that dtype."""
+    """Values that cannot be passed to another library in the way that it asks for: without a copy, on another device,
+    or in that dtype.
+    """
 
 
 class FormulaError(ClMapReduceError, ValueError):
@@ -40,24 +42,24 @@ class ModeError(ClMapReduceError, ValueError):
 
 
 class DeviceError(ClMapReduceError, RuntimeError):
-    """No fitting device, an ambiguous wish, or a driver that refused a launch."""
+    """No device fits, several devices fit, or a driver refused a launch."""
 
 
 class Cancelled(ClMapReduceError, RuntimeError):
-    """A long call was cancelled by `Context.cancel`: what it had not launched yet never runs, its results are void."""
+    """`Context.cancel` ended a long call: what was not launched yet does not run, and there are no results."""
 
 
 class BuildError(ClMapReduceError, RuntimeError):
-    """A driver's compiler refused a kernel; the message shows the numbered source around the complaint."""
+    """A driver's compiler refused a kernel; the message shows the numbered source lines around the error."""
 
 
 class DeviceMemoryError(ClMapReduceError, MemoryError):
-    """More memory than the device, or the limit set for it, can give. The device stays usable."""
+    """More memory is needed than the device has, or than its limit allows. The device can still be used."""
 
 
 class StorageError(ClMapReduceError, OSError):
-    """A file that an array is mapped from, and the disk that it lies on has no room for the array."""
+    """An array is mapped from a file, and the disk has no room for it."""
 
 
 class LostDigits(UserWarning):
-    """A sum whose terms cancel so much that fewer digits are right than were asked for."""
+    """The terms of a sum cancel so much that fewer digits are right than `digits=` asks for."""

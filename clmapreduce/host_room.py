@@ -1,4 +1,4 @@
-"""What the host has no memory for raises DeviceMemoryError, where NumPy would raise MemoryError or run for days."""
+"""Arrays too large for the host raise DeviceMemoryError, where NumPy would raise MemoryError or run for days."""
 
 from __future__ import annotations
 

@@ -50,5 +50,5 @@ def __dir__() -> list[str]:
 
 
 def where(condition: Any, chosen: Any, otherwise: Any) -> Any:
-    """`chosen` where `condition`, else `otherwise`, without a branch; on arrays as numpy.where."""
+    """`chosen` where `condition` is True, else `otherwise`, without a branch; for arrays as numpy.where."""
     return _public("where")(condition, chosen, otherwise)

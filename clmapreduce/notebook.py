@@ -1,4 +1,4 @@
-"""What notebooks show: small tables and pictures in HTML, escaped, that load nothing from elsewhere."""
+"""Tables and pictures for notebooks: small escaped HTML that loads nothing from elsewhere."""
 
 from __future__ import annotations
 
@@ -39,14 +39,14 @@ def shades(image: np.ndarray[Any, np.dtype[np.float64]]) -> str:
         level, run = int(levels.reshape(-1)[begin]), end - begin
         if level:
             paths.setdefault(level, []).append(f"M{begin % width} {begin // width}h{run}v1h-{run}z")
-    drawn = "".join(
+    rectangles = "".join(
         f'<path fill="black" fill-opacity="{level / LEVELS}" d="{"".join(runs)}"/>' for level, runs in paths.items()
     )
     longest = max(height, width, 1)
     size = f'width="{_LARGEST * width / longest:.0f}" height="{_LARGEST * height / longest:.0f}"'
     return (
         f'<svg xmlns="http://www.w3.org/2000/svg" {size} viewBox="0 0 {width} {height}" shape-rendering="crispEdges">'
-        f'<rect width="{width}" height="{height}" fill="white"/>{drawn}</svg>'
+        f'<rect width="{width}" height="{height}" fill="white"/>{rectangles}</svg>'
     )
 
 

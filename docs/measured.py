@@ -30,9 +30,9 @@ def _bounded(names: Sequence[str], chosen: Callable[[Any], bool], more: Callable
     lines: dict[tuple[str, ...], list[str]] = {}
     for row, machine in sorted(rows, key=lambda pair: float(pair[0]["ratio"])):
         key = row["what"], row["peer"] + more(row), row["bound"]
-        lines.setdefault(key, []).append(f"{row['ratio']:g} on {machine['short'].replace(', ', ' by ')}")
+        lines.setdefault(key, []).append(f"{row['ratio']:g} on {machine['short'].replace(', ', ' with ')}")
     table = [f"| {what} | {peer} | {', '.join(where)} | {bound} |" for (what, peer, bound), where in lines.items()]
-    return "\n".join(["| what | beside | × | what bounds ours |", "|---|---|---|---|", *table])
+    return "\n".join(["| what | compared with | × | what limits ours |", "|---|---|---|---|", *table])
 
 
 def ratios(names: Sequence[str]) -> str:
@@ -66,7 +66,7 @@ def _run(name: str) -> str:
     ]  # fmt: skip
     versions = ", ".join(f"{library} {version}" for library, version in run.versions.items())
     where = f"{run.device['name']}, {run.device['platform']} {run.device['driver']}, {run.host['cores']} cores"
-    picture_of = f"![times beside ours, by row](data/{Path(name).with_suffix('.svg')})"
+    picture_of = f"![times of each library and ours, by row](data/{Path(name).with_suffix('.svg')})"
     table = "\n".join(["| row | size | ours | × |", "|---|---|---|---|", *lines])
     return f"{where}, {run.date[:10]}, `{run.command}`; {versions}.\n\n{picture_of}\n\n{table}"
 
@@ -79,5 +79,5 @@ def _cell(row: dict[str, Any]) -> str:
 
 
 def _read(name: str) -> tuple[dict[str, Any], list[dict[str, Any]]]:
-    told = json.loads((DATA / name).read_text(encoding="utf-8"))
-    return told["machine"], told["rows"]
+    recorded = json.loads((DATA / name).read_text(encoding="utf-8"))
+    return recorded["machine"], recorded["rows"]

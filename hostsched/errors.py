@@ -1,4 +1,4 @@
-"""What can go wrong between a job and a device, and what to do about it."""
+"""Errors between a job and a device, with advice."""
 
 from __future__ import annotations
 
@@ -33,11 +33,11 @@ class HostSchedError(Exception):
 
 
 class DeviceNotFound(HostSchedError):
-    """No device fits what was asked for, or several different ones do."""
+    """No device fits the request, or several different ones do."""
 
 
 class ForkedProcess(DeviceNotFound):
-    """OpenCL was used before this process was forked off: its drivers' threads are not here (PoCL hangs)."""
+    """OpenCL was used before this process was forked. The threads of the drivers are missing in it (PoCL hangs)."""
 
     def __init__(self) -> None:
         super().__init__(
@@ -52,7 +52,7 @@ class ForkedProcess(DeviceNotFound):
 
 
 class InterpreterEnding(HostSchedError):
-    """The interpreter is about to end: nothing is launched any more."""
+    """The interpreter is ending: nothing is launched any more."""
 
     def __init__(self) -> None:
         super().__init__("the interpreter is about to end, and nothing is launched any more; make the call earlier")
@@ -63,7 +63,7 @@ class InterpreterEnding(HostSchedError):
 
 
 class InvalidSetting(HostSchedError, ValueError):
-    """A variable of the environment holds what its setting cannot be."""
+    """An environment variable has a wrong value."""
 
 
 class WrongArgument(HostSchedError, TypeError):
@@ -71,11 +71,11 @@ class WrongArgument(HostSchedError, TypeError):
 
 
 class Cancelled(HostSchedError):
-    """A long call was cancelled; what was not launched yet never is."""
+    """A long call was cancelled; what was not launched yet does not run."""
 
 
 class OutOfDeviceMemory(HostSchedError, MemoryError):
-    """The device, or the limit set for it, has no room for a buffer. The device stays usable."""
+    """The device's memory, or its limit, has no room for a buffer. The device can still be used."""
 
 
 class LaunchError(HostSchedError):
@@ -89,8 +89,8 @@ class LaunchError(HostSchedError):
 class ProgramBuildError(HostSchedError):
     """The driver's compiler refused a program.
 
-    `log` is the driver's text, `source` the OpenCL C that was built, `device_name` where. The message shows the log
-    and the numbered source lines around each place that the log complains about.
+    `log` is the driver's text, `source` the OpenCL C, `device_name` the device. The message shows the log and the
+    numbered source lines around each place that the log names.
     """
 
     def __init__(self, log: str, source: str, device_name: str) -> None:

@@ -33,7 +33,7 @@ def nbytes(name: str) -> int | None:
 
 
 def as_bytes(text: str, name: str) -> int:
-    """The bytes that a text says, as in `nbytes`. name: whose it is. Raises InvalidSetting."""
+    """The number of bytes in a text such as "4M". name: the setting, for the error. Raises InvalidSetting."""
     text = text.strip()
     match = re.fullmatch(r"(\d+(?:\.\d+)?)\s*([kmgt]?)(?:i?b)?", text, re.ASCII | re.IGNORECASE)
     if match is None:

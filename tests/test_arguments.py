@@ -1,4 +1,4 @@
-"""What a call was given: how numbers, arrays and shapes become inputs of a formula."""
+"""Arguments of a call: how numbers, arrays and shapes become inputs of a formula."""
 
 from __future__ import annotations
 

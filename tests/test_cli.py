@@ -36,11 +36,11 @@ def test_devices_lists_every_device_and_stars_the_default(capsys: pytest.Capture
 @pytest.mark.parametrize("options", [[], ["--full"]], ids=["quick", "full"])
 def test_doctor_finds_every_device_right(options: list[str], capsys: pytest.CaptureFixture[str]) -> None:
     assert cli.main(["doctor", "--json", *options]) == 0
-    told = json.loads(capsys.readouterr().out)
-    assert told["works"] and told["problems"] == [] and told["verdict"].startswith("All is well: ")
-    assert [device["facts"]["name"] for device in told["devices"]] == [device.name for device in cm.devices()]
-    assert [device["default"] for device in told["devices"]].count(True) == 1
-    for device, facts in zip(cm.devices(), told["devices"], strict=True):
+    report = json.loads(capsys.readouterr().out)
+    assert report["works"] and report["problems"] == [] and report["verdict"].startswith("All is well: ")
+    assert [device["facts"]["name"] for device in report["devices"]] == [device.name for device in cm.devices()]
+    assert [device["default"] for device in report["devices"]].count(True) == 1
+    for device, facts in zip(cm.devices(), report["devices"], strict=True):
         checks = 15 * len(device.modes) if options else len(selftest.QUICK)
         assert len(facts["checks"]) >= checks and not any(facts["checks"].values()), facts
 
@@ -84,8 +84,8 @@ def test_doctor_mends_a_runtime_that_lacks_a_library_and_names_its_licence() -> 
     (advice,) = diagnosis.mend(INTEL_WITHOUT_LIBRARY)
     assert 'pip install "clmapreduce[intel]"' in advice
     assert "proprietary" in advice
-    found = diagnosis.Diagnosis({}, {}, [INTEL_WITHOUT_LIBRARY], [], [advice], [])
-    text = report.as_text(found)
+    state = diagnosis.Diagnosis({}, {}, [INTEL_WITHOUT_LIBRARY], [], [advice], [])
+    text = report.as_text(state)
     assert "intel-opencl-rt does not load" in " ".join(text.split("To mend")[0].split())
     assert "FAIL intel-opencl-rt" in text
     assert "libimf.so: cannot open shared object file" in text
@@ -117,18 +117,18 @@ def test_doctor_reports_a_self_test_whose_process_fails() -> None:
 def test_doctor_counts_a_device_with_a_wrong_result_as_broken() -> None:
     facts = diagnosis.facts_of(cm.devices()[0])
     wrong = diagnosis.DeviceFinding(facts, True, {"map, parallel": "", "sum, parallel": "differs from NumPy"})
-    found = diagnosis.Diagnosis({}, {}, [], [wrong], [], [])
-    assert not found.works
-    assert found.problems == [f"1 of 2 checks fail on {facts['name']}"]
-    assert report.as_text(found).startswith("Something is wrong: 1 of 2 checks fail on ")
-    assert "1 of 2 checks right" in report.as_text(found)
+    state = diagnosis.Diagnosis({}, {}, [], [wrong], [], [])
+    assert not state.works
+    assert state.problems == [f"1 of 2 checks fail on {facts['name']}"]
+    assert report.as_text(state).startswith("Something is wrong: 1 of 2 checks fail on ")
+    assert "1 of 2 checks right" in report.as_text(state)
 
 
 def test_a_device_that_is_left_out_is_named_and_no_harm(capsys: pytest.CaptureFixture[str]) -> None:
     facts = diagnosis.facts_of(cm.devices()[0])
     works = diagnosis.DeviceFinding(facts, True, {"sum, auto": ""})
-    found = diagnosis.Diagnosis({}, {}, [], [works], [], ["the other one builds no kernel"])
-    assert report.show(found, as_json=False) == 0
+    state = diagnosis.Diagnosis({}, {}, [], [works], [], ["the other one builds no kernel"])
+    assert report.show(state, as_json=False) == 0
     assert "left out: the other one builds no kernel" in capsys.readouterr().out
 
 

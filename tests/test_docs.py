@@ -127,10 +127,10 @@ def test_pictures_of_measured_runs_are_drawn_from_their_data() -> None:
 
 @pytest.mark.parametrize("path", sorted((ROOT / "docs" / "data").glob("*.json")), ids=lambda path: path.stem)
 def test_measured_rows_say_where_and_when(path: Path) -> None:
-    told = json.loads(path.read_text(encoding="utf-8"))
-    if "machine" not in told:
+    data = json.loads(path.read_text(encoding="utf-8"))
+    if "machine" not in data:
         return
-    for row in told["rows"]:
+    for row in data["rows"]:
         assert row["ratio"] > 0 and row["ours_ms"] > 0 and re.fullmatch(r"2026-\d\d-\d\d", row["date"]) and row["bound"], row
         assert (ROOT / row["command"].split()[1]).exists(), row
         if row["peer_ms"] is not None:

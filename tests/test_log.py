@@ -65,34 +65,34 @@ def test_who_follows_a_call_hears_which_kernels_are_built(context: cm.Context) -
     """A formula that no other test has, so that its kernels are new; the second call builds none."""
     number = float(np.random.default_rng().uniform(1, 2))
     call = cm.Map(lambda x: x * number) >> cm.Scan("sum") >> cm.Map(lambda x: x + number)
-    said: list[str] = []
+    lines: list[str] = []
     x = np.ones(200_000, np.float32)
     for _ in range(2):
-        with hostsched.following(lambda done, total: None, said.append):
+        with hostsched.following(lambda done, total: None, lines.append):
             call(x, context=context)
-    count = len(said) - 1
-    assert count >= 1 and said[-1] == ""
-    for n, words in enumerate(said[:-1], 1):
-        assert re.fullmatch(rf"compiling cmr_\w+, {n} of {count}", words), said
+    count = len(lines) - 1
+    assert count >= 1 and lines[-1] == ""
+    for n, words in enumerate(lines[:-1], 1):
+        assert re.fullmatch(rf"compiling cmr_\w+, {n} of {count}", words), lines
 
 
 def test_a_bar_shows_what_is_compiled(monkeypatch: pytest.MonkeyPatch, context: cm.Context) -> None:
     pytest.importorskip("tqdm")
-    said: list[str] = []
+    lines: list[str] = []
     say = progress.Bar.say
 
     def heard(self: progress.Bar, what: str) -> None:
-        said.append(what)
+        lines.append(what)
         say(self, what)
 
     monkeypatch.setattr(progress.Bar, "say", heard)
     number = float(np.random.default_rng().uniform(1, 2))
     (cm.Map(lambda x: x - number) >> cm.Reduce("sum"))(np.ones(5, np.float32), context=context, progress=True)
-    assert said[0].startswith("compiling cmr_") and said[-1] == ""
+    assert lines[0].startswith("compiling cmr_") and lines[-1] == ""
 
 
 def test_tuning_reports_the_time_that_is_over(context: cm.Context) -> None:
-    seen: list[tuple[float, float]] = []
+    reports: list[tuple[float, float]] = []
     rng = np.random.default_rng()
     x, y = (cm.array(rng.random((n, 3), np.float32), context) for n in (300, 200))
     pairs = cm.Genred(f"Exp(-SqDist(x, y) * IntCst({rng.integers(2, 99)}))", ["x = Vi(3)", "y = Vj(3)"], "Sum", 1)
@@ -102,7 +102,7 @@ def test_tuning_reports_the_time_that_is_over(context: cm.Context) -> None:
 
     with pytest.raises(cm.ModeError, match="progress=3"):
         cm.tune(call, context=context, progress=3)
-    results = cm.tune(call, context=context, seconds=1, progress=lambda done, total: seen.append((done, total)))
-    assert seen[-1] == (1, 1) and {total for _, total in seen} == {1}
-    assert [done for done, _ in seen] == sorted(done for done, _ in seen)
-    assert len(results) <= 1 <= len(seen)
+    results = cm.tune(call, context=context, seconds=1, progress=lambda done, total: reports.append((done, total)))
+    assert reports[-1] == (1, 1) and {total for _, total in reports} == {1}
+    assert [done for done, _ in reports] == sorted(done for done, _ in reports)
+    assert len(results) <= 1 <= len(reports)

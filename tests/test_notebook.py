@@ -26,7 +26,7 @@ def words(tree: ElementTree.Element) -> str:
     return " ".join(text.strip() for text in tree.itertext())
 
 
-def drawn(picture: str) -> np.ndarray:
+def pixels(picture: str) -> np.ndarray:
     """The pixels of an SVG of `shades`, from 0 to 1."""
     tree = ElementTree.fromstring(picture)
     width, height = map(int, tree.attrib["viewBox"].split()[2:])
@@ -47,9 +47,9 @@ def test_text_is_escaped() -> None:
 @pytest.mark.parametrize("shape", [(1, 1), (1, 31), (33, 1), (7, 12)])
 def test_pictures(shape: tuple[int, int], rng: np.random.Generator) -> None:
     image = rng.integers(0, LEVELS + 1, shape) / LEVELS
-    np.testing.assert_array_equal(drawn(shades(image)), image)
-    assert drawn(shades(np.full(shape, 1e-3))).min() == 1 / LEVELS, "few pairs are seen"
-    assert not drawn(shades(np.zeros(shape))).any()
+    np.testing.assert_array_equal(pixels(shades(image)), image)
+    assert pixels(shades(np.full(shape, 1e-3))).min() == 1 / LEVELS, "few pairs are seen"
+    assert not pixels(shades(np.zeros(shape))).any()
 
 
 def test_devices(context: cm.Context) -> None:
@@ -95,14 +95,14 @@ def test_ranges(shape: tuple[int, int], rng: np.random.Generator) -> None:
     if mask.size and shape[0] <= 48:
         rows, cols = ranges.shape
         svg = re.search("<svg.*</svg>", text)
-        np.testing.assert_array_equal(drawn(svg[0] if svg else ""), mask[:rows, :cols])
+        np.testing.assert_array_equal(pixels(svg[0] if svg else ""), mask[:rows, :cols])
 
 
 def test_ranges_of_many_pairs() -> None:
     """A band: dark along the diagonal, white elsewhere."""
     text, _ = shown(cm.Ranges.band(100_000, 100_000, 1000))
     svg = re.search("<svg.*</svg>", text)
-    image = drawn(svg[0] if svg else "")
+    image = pixels(svg[0] if svg else "")
     assert image.shape == (48, 48) and np.diag(image).min() > 0.5 and not np.triu(image, 2).any()
 
 

@@ -51,8 +51,8 @@ def test_primitives_without_one_vector(context: cm.Context, mode: str, rng: np.r
     x = rng.standard_normal(100).astype(np.float32)
     unfold, partials = copied(cm.Unfold("sum")), copied(cm.Partials("sum"))
     np.testing.assert_array_equal(unfold(3, 10, context=context, mode=mode), 3 * np.arange(1, 11))
-    kept = partials(x, context=context, mode=mode)
-    np.testing.assert_array_equal(kept.prefix(50), cm.Partials("sum")(x, context=context, mode=mode).prefix(50))
+    result = partials(x, context=context, mode=mode)
+    np.testing.assert_array_equal(result.prefix(50), cm.Partials("sum")(x, context=context, mode=mode).prefix(50))
 
 
 def test_lambdas_decorated_functions_and_operators(

@@ -82,11 +82,11 @@ def test_a_shell_gets_the_words_that_fit(typed: str, words: set[str], tmp_path: 
     """As argcomplete's scripts ask: the line and the cursor in the environment, the words in a file."""
     pytest.importorskip("argcomplete")
     answer = tmp_path / "answer"
-    asked = {
+    options = {
         "_ARGCOMPLETE": "1", "COMP_LINE": typed, "COMP_POINT": str(len(typed)), "_ARGCOMPLETE_STDOUT_FILENAME": str(answer),
         "_ARGCOMPLETE_IFS": "\n", "COMP_TYPE": "9", "_ARGCOMPLETE_SUPPRESS_SPACE": "1", "_ARGCOMPLETE_SHELL": "bash",
     }  # fmt: skip
     script = "import sys; from clmapreduce.cli import main; sys.exit(main())"
-    process = subprocess.run([sys.executable, "-c", script], cwd=ROOT, env=os.environ | asked, capture_output=True, check=False)
+    process = subprocess.run([sys.executable, "-c", script], cwd=ROOT, env=os.environ | options, capture_output=True, check=False)
     assert process.returncode == 0, process.stderr
     assert {word.strip() for word in answer.read_text().splitlines()} == words

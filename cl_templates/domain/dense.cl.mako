@@ -13,8 +13,8 @@ def place(k, staged):
 def whole(tile, cursor):  # whether the tile that begins where `seek` has sought is one of all columns' tiles
     return "1"
 %>
-## Declares what the group called `group` computes: `batch`, rows `first` to `last`, and `reduced`, the columns in all. span: rows of a group.
-## todo: C text of whether the group has anything to do; else it walks no columns.
+## Declares what the group `group` computes: `batch`, rows `first` to `last`, and `reduced`, the number of all columns. span: rows of a group.
+## todo: C text of a condition; where it is false, the group walks no columns.
 <%def name="open(group, span, todo=None)">
 const idx group = ${group};
 const idx batch = group / (blocks * splits), split = group / blocks % splits, first = group % blocks * ${span};
@@ -29,16 +29,16 @@ const int count = (int)min((idx)${tile}, (idx)(end - j0));
 ${caller.body()}
 }
 </%def>
-## What each_tile needs where columns are staged; and, inside, the statements that declare `column` as number s of the tile, each item's in order.
+## Declarations that each_tile needs where columns are staged; and, inside, the statements that declare `column` as number s of the tile, each item's in order.
 <%def name="open_places()"></%def>
 <%def name="find(s)">
 const idx column = j0 + ${s};
 </%def>
-## Declares `column`, the one at a position along them; past the last one the last. cursor: an interval that lies no further, moved along.
+## Declares `column`, the column at a position; after the last position it is the last column. cursor: an interval at or before the position, which is moved forward.
 <%def name="seek(position, cursor='interval')">
 const idx column = CMR_MIN((idx)(${position}), (idx)(end - 1));
 </%def>
-## The rows' results, or their accumulators. finished, left: the statements for both.
+## Stores the rows' results, or their accumulators. finished, left: the statements for the two cases.
 <%def name="results(partial, finished, left)">
 ${left if partial else finished}
 </%def>
@@ -47,7 +47,7 @@ ${left if partial else finished}
 const idx begin = CMR_GROUP * share, end = min(rows, (idx)(begin + share)), reduced = columns, step = rows, total = rows * splits;
 const size_t first_slot = 0, base = 0;
 </%def>
-## Declares `batch`, rows `first` to `last` of at most `span` whose results a group makes of what was left for them, `splits` times, `step` apart from `first_slot` on; and
+## Declares `batch`, and at most `span` rows, `first` to `last`, whose results a group computes from `splits` stored parts, `step` apart from `first_slot` on; and
 ## `reduced`, as `open` does.
 <%def name="open_rows(span)">
 const idx group = CMR_GROUP, batch = group / blocks, first = group % blocks * ${span};

@@ -1,7 +1,8 @@
-## The domain vocabulary for blocks of pairs: groups are numbered by (batch, piece). A piece is some rows of a cluster and a stretch of its columns,
+## The domain vocabulary for blocks of pairs: groups are numbered by (batch, piece). A piece is some rows of a cluster and a range of its columns,
 ## counted along the cluster's intervals.
-##   pieces [8]  first row, end, first interval, begin and end of the stretch, place of its accumulators or −1, columns of the cluster, rows side by side
-##   intervals [2]  in the order of positions: where it ends, what columns exceed positions by      rows, columns, count_pieces, slots  how many, the last of accumulators, in one element of the batch
+##   pieces [8]  first row, end, first interval, begin and end of the range, place of its accumulators or −1, columns of the cluster, rows side by side
+##   intervals [2]  in the order of positions: where it ends, the difference of columns and positions      rows, columns, count_pieces, slots  the numbers of these
+##   (slots: of accumulators) in one element of the batch
 <%namespace name="mode" file="/mode/${context['compute_mode']}.cl.mako"/>
 <%!
 _tables = [f"__global const idx *restrict {name}" for name in ("pieces", "intervals")]
@@ -25,7 +26,7 @@ const idx first = piece[0], last = piece[1], end = ${f"!({todo}) ? piece[3] : " 
 idx begin = piece[3], interval = piece[2];
 const size_t first_slot = (size_t)batch * slots + slot - first;
 </%def>
-## Staged tiles are full whatever the intervals; else every interval has tiles of its own.
+## Staged tiles are full, whatever the intervals; else every interval has separate tiles.
 <%def name="each_tile(tile, staged)">
 % if staged:
 for (; begin < end; begin += ${tile}) {

@@ -19,7 +19,7 @@ HALF_TURN = {"float": ("0x1.921fb6p+1", "-0x1.777a5cp-24"), "double": ("0x1.921f
 QUARTER_TURN = {"float": ("0x1.921fb6p+0", "-0x1.777a5cp-25"), "double": ("0x1.921fb54442d18p+0", "0x1.1a62633145c07p-54")}
 """In two words."""
 %>
-## `angle`: atan(low / high) or, where a condition `swapped` holds, what is left of a quarter turn. z: the quotient.
+## `angle`: atan(low / high), or a quarter turn minus that if `swapped` is true. z: the quotient.
 <%def name="_angle(T, z)">
 <%
 S, f = words.module.split(T)[0], words.module.number

@@ -50,7 +50,7 @@ ${words.exponent_of(T, "w")}
 <%def name="log1p(T, widest)">${_logarithm(T, "log1p", "e", widest)}</%def>
 <%def name="log2(T, widest)">${_logarithm(T, "log2", "2", widest)}</%def>
 <%def name="log10(T, widest)">${_logarithm(T, "log10", "10", widest)}</%def>
-## By log1p of what is right for small numbers; numbers beyond half of the largest go to the library.
+## By log1p of an expression that is exact for small numbers; numbers beyond half of the largest go to the library.
 <%def name="_inverse_hyperbolic(T, name, widest)">
 <%
 S, lanes = words.module.split(T)

@@ -21,7 +21,7 @@ THIRD = {"float": ("0x1.555556p-2", "-0x1.555556p-27"), "double": ("0x1.55555555
 TWO_OVER_LN2 = {"float": ("0x1.715476p+1", "0x1.4ae0c0p-25"), "double": ("0x1.71547652b82fep+1", "0x1.777d0ffda0d24p-55")}
 """Numbers in two words."""
 %>
-## What IEEE 754 asks of powers beside the general case, which is right where x and y are finite, x > 0. a: |x|.
+## The special cases of powers in IEEE 754; the general case is right for finite x and y with x > 0. a: |x|.
 <%def name="_other_powers(T)">
 <%
 I = words.module.integers(T)
@@ -41,7 +41,7 @@ point_five, big = words.module.number(T, "0.5"), words.module.number(T, f"0x1p{d
         power = (y == zero) | (x == one) ? one : power;
     }
 </%def>
-## x^y, of IEEE 754, 1.03 ulp at the worst that was seen: 2 to the power of y log2(x), the logarithm in two words. widest: bytes of a register.
+## x^y as in IEEE 754, with a largest measured error of 1.03 ulp: 2 to the power of y log2(x), the logarithm in two words. widest: bytes of a register.
 <%def name="pow(T, widest)">
 <%
 S = words.module.split(T)[0]

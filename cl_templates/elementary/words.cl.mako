@@ -1,5 +1,5 @@
-## What elementary functions share: types, polynomials, functions by halves, and a number's exponent. Polynomials are interpolated at Chebyshev's
-## nodes, computed with 60 digits; their errors stand beside them.
+## Defs of elementary functions: types, polynomials, functions by halves, and a number's exponent. Polynomials are interpolated at Chebyshev's
+## nodes, computed with 60 digits; their errors are next to them.
 <%!
 def split(T):
     """"float16" -> ("float", 16)."""

@@ -1,5 +1,5 @@
 ## Sums of products of a few numbers as operands of matrix instructions (schemes/pairs/matrix/parts/halves). `item`, `lane` and `warp` are declared. p: the number of a product.
-## Declares the centres: means over a few rows, the same for every item. What is not finite counts as 0.
+## Declares the centres: means over a few rows, the same for every item. Numbers that are not finite count as 0.
 <%def name="find_centre(matrix)">
 <% numbers = matrix.centres %>
 % if numbers.texts:
@@ -24,7 +24,7 @@ const float r_added = ${numbers.texts[-1]};
 <%def name="squares(matrix, p)">
 ${" + ".join(f"r{k} * r{k}" for k in range(len(matrix.products[p].rows)))}
 </%def>
-## Raises what the group knows of its rows by one row: per product the largest number, the largest sum of their squares and the largest addend, as the bits of floats.
+## Updates the group's facts of its rows with one row: per product the largest number, the largest sum of squares and the largest addend, as the bits of floats.
 <%def name="measure_row(matrix, at)">
 % for p, product in enumerate(matrix.products):
 <%
@@ -40,7 +40,7 @@ for k in range(1, len(product.rows)):
 }
 % endfor
 </%def>
-## Declares what follows from them per product: the rows' scale, a power of two, and the products' unit.
+## Declares, from these facts, per product the rows' scale, a power of two, and the products' unit.
 <%def name="declare_scales(matrix)">
 % for p in range(len(matrix.products)):
 const float most${p} = as_float(largest[${3 * p}]);
@@ -73,8 +73,8 @@ const float n1 = cmr_half_round_float(n_left), n2 = n_left - n1;
 % endfor
 }
 </%def>
-## Stores the pieces of the column `at` as number `slot` of the tile. far: a statement that notes that some of its pairs may be off by more than is promised.
-## noted: a statement that is run with the column's `magnitude`, if any.
+## Stores the pieces of the column `at` as number `slot` of the tile. far: a statement for columns whose pairs may exceed the error bound.
+## noted: a statement that uses the column's `magnitude`, if any.
 <%def name="put_column(matrix, at, slot, far, noted='')">
 {
     const int put_block = (${slot}) / 8, put_column = (${slot}) % 8;
@@ -108,7 +108,7 @@ const uint4 a${r}_${step} = cmr_matrix_rows_uint4(memory, ${matrix.row_operand(f
 const uint2 b${step} = cmr_matrix_columns_uint2(memory, ${matrix.column_operand(eight, step)}, lane);
 % endfor
 </%def>
-## Gives a variable product p of the item's block r of rows and those columns. begun: whether the sum begins at s{r}.
+## Sets a variable to product p of the item's block r of rows and these columns. begun: whether the sum begins at s{r}.
 <%def name="add_up(matrix, name, r, p, begun=False)">
 <% start = matrix.first(p) %>
 % if begun:
@@ -144,8 +144,8 @@ const float q${v}_${2 * e + c}_${p} = m${v // 2}_${p}_${e}.${"xyzw"[v % 2 * 2 + 
 % endfor
 % endfor
 </%def>
-## Declares the terms of the item's two columns of a block of 8, numbers 2 e and 2 e + 1 of those that are taken at once: where they are numbers on their own, one load brings
-## both. text: whose terms. Pointers are added up, not indices: NVIDIA's compiler then knows places of blocks that lie side by side without computing them.
+## Declares the terms of the item's two columns of a block of 8, numbers 2 e and 2 e + 1 of those that are taken at once: terms that are single numbers take one load for
+## both. text: whose terms. Pointers are added, not indices: NVIDIA's compiler then has constant offsets for neighbouring blocks.
 <%def name="read_terms(eight, e, text)">
 <% own = f"lane % 4 * 2 + 8 * ({eight})" %>
 % for p, pack in enumerate(text.packs):

@@ -1,4 +1,4 @@
-## What the kernels share that cut long weights into pieces of 16 bits.
+## Defs of kernels that cut long weights into pieces of 16 bits.
 ## Stores the pieces of w0 and w1, scaled, as those of the columns k, k + 1 of place n of a stage.
 <%def name="put_pieces(weights, stage, n, k)">
 <% word = weights.word(n, k) %>

@@ -1,5 +1,5 @@
-## What kernels share that walk tiles of pairs of long vectors stage by stage of their operands; `item` is declared. mode, domain: the vocabularies.
-## The columns of the tile at a position, in a part of `places`, where they lie apart.
+## Defs of kernels that walk tiles of pairs of long vectors stage by stage; `item` is declared. mode, domain: the vocabularies.
+## Stores the columns of the tile at a position in a part of `places`, for blocks of pairs.
 <%def name="find_columns(domain, matrix, position, part)">
 for (int s = item; s < ${matrix.box.tile}; s += ${matrix.box.block}) {
     ${domain.seek(f"{position} + s")}
@@ -12,7 +12,7 @@ for (int s = item; s < ${matrix.box.tile}; s += ${matrix.box.block}) {
 m${r}_${n} = cmr_matrix_product_float4(m${r}_${n}, ${piece}${r}, (uint2)(b${n}.${words[0]}, b${n}.${words[1]}), memory, lane);
 % endfor
 </%def>
-## Moves the sides' operands, and what is known of them, to their part for an element of the batch.
+## Moves the sides' operands, and their facts, to their part for an element of the batch.
 <%def name="offset_operands(matrix, batch)">
 % for side, name, batched in zip(matrix.sides, ("row", "column"), matrix.batched):
 % if batched:
@@ -28,7 +28,7 @@ ${name}_operands += ${batch} * ${name}_tiles * ${side.steps * side.stage // 4};
 ${"" if p else "float4"} ${name} = (float4)(0.0f, 0.0f, 0.0f, 0.0f);
 % endfor
 </%def>
-## After every so many steps of a product, moves what the instructions have added up to the sums of sums. s: C text of which step of all it is.
+## After a fixed number of steps of a product, adds the instructions' sums to the sums of sums. s: C text of the number of the step.
 <%def name="collect(matrix, p, s)">
 % if matrix.summed(p):
 <%
@@ -47,7 +47,7 @@ if (${own} % ${matrix.longest} == ${matrix.longest - 1} || ${own} == ${steps - 1
 }
 % endif
 </%def>
-## Declares my_rows, where the item's share of the group's operands begins; and my_columns, where that of the first tile does. Where columns lie apart, the group's instead.
+## Declares my_rows, where the item's share of the group's operands begins, and my_columns, where that of the first tile begins. For blocks of pairs, where the group's begin.
 <%def name="find_operands(matrix)">
 % if matrix.scattered:
 __global const uint4 *my_rows = row_operands + (size_t)(first / 16) * ${matrix.steps * matrix.operand // 4};
@@ -57,7 +57,7 @@ __global const uint4 *my_rows = row_operands + (size_t)(first / ${matrix.rows}) 
 __global const uint4 *my_columns = column_operands + (size_t)(begin / ${matrix.box.tile}) * ${columns} + item;
 % endif
 </%def>
-## Has a stage copied to local memory. position: where columns lie apart, C text of which half of `places` they are in; else they are those behind what was copied last.
+## Starts the copy of a stage to local memory. position: for blocks of pairs, C text of the half of `places`; else the columns follow those of the last copy.
 <%def name="bring(matrix, half, number, position='')">
 <%
 size, steps, each = matrix.box.block, matrix.steps, matrix.operand // 4
@@ -89,7 +89,7 @@ cmr_copy_async_uint4((__local uint4 *)(memory + (${half}) * ${matrix.stage}) + $
 my_columns += ${column_vectors};
 % endif
 </%def>
-## Adds the products of one stage: small ones first. mixed: all stand in one.
+## Adds the products of one stage: small ones first. mixed: one instruction has all of them.
 <%def name="multiply(matrix, mixed)">
 <%
 box = matrix.box
@@ -110,7 +110,7 @@ ${add_products(matrix, r, "h", "zw")}
 ${add_products(matrix, r, "h", "xy")}
 % endfor
 </%def>
-## Has what is known of the tile's columns copied to local memory.
+## Starts the copy of the facts of the tile's columns to local memory.
 <%def name="bring_facts(matrix)">
 <% facts, size, count = matrix.sides[1].facts, matrix.box.block, matrix.box.tile * matrix.sides[1].facts %>
 % if matrix.scattered:
@@ -121,7 +121,7 @@ if (item < ${count // 4 - k}) cmr_copy_async_uint4((__local uint4 *)known_column
 % endfor
 % endif
 </%def>
-## Declares which half of the stages is multiplied, `turn`, and, of places, which is the tile's, `now`; and has the first stage copied. Barriers: 1 where columns lie apart.
+## Declares `turn`, the half of the stages that is multiplied, and `now`, the tile's half of places; and starts the copy of the first stage. Barriers: 1 for blocks of pairs.
 <%def name="begin(mode, domain, matrix)">
 ${find_operands(matrix)}
 int turn = 0;
@@ -134,7 +134,7 @@ if (begin < end) { ${bring(matrix, "0", "0", "0")} }
 ${bring(matrix, "0", "0")}
 % endif
 </%def>
-## A stage of coordinates of product p, while the next one is on its way: a step s. mixed: a short step. every: one tile of so many is walked. Barriers: 1.
+## A stage of coordinates of product p, step s, during the copy of the next one. mixed: a short step. every: one of `every` tiles is walked. Barriers: 1.
 <%def name="step(mode, domain, matrix, p, mixed=False, every=1)">
 <% here, reach = domain.attr.here, matrix.box.tile * every %>
 cmr_copy_wait_int();

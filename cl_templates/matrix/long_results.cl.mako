@@ -1,4 +1,4 @@
-## What becomes of an item's products of long vectors, and how it computes pairs whose products have lost too much (schemes/pairs/matrix/parts/long_results).
+## Results from an item's products of long vectors, and the pairs whose products lost too many digits (schemes/pairs/matrix/parts/long_results).
 <%namespace name="contractions" file="/pairs/contractions.cl.mako"/>
 ## `item`, `lane`, `warp` and `at_column` are declared. p: the number of a product; v, c: numbers of the item's rows and columns.
 <%namespace name="mode" file="/mode/${context['compute_mode']}.cl.mako"/>
@@ -23,7 +23,7 @@ def waiting(matrix, block, v, c, p):
     """C text of where a contraction of a pair of a block waits."""
     return f"exact[{4 * len(matrix.products)} * {block} + {4 * p + 2 * v + c}]"
 %>
-## Declares `steepest`, of every product the largest slope of an exponent, where only these are made of it.
+## Declares `steepest`, for every product the largest slope of an exponent, if the product is used in exponents only.
 <%def name="declare_slopes(matrix)">
 % for p in range(len(matrix.products)):
 <% slopes = matrix.slopes(p) %>
@@ -38,8 +38,8 @@ float steepest${p} = 0.0f;
 % endif
 % endfor
 </%def>
-## Stores what is known of the group's rows in local memory, and declares, of every product, `largest_x`, the largest norm of the item's own, or NaN where one is not finite.
-## Of inner products it is what undoes the largest scale, times the slope of exponents, and `lost_x` has all bits of what is known.
+## Stores the facts of the group's rows in local memory, and declares, for every product, `largest_x`, the largest norm of the item's own rows, or NaN if one is not finite.
+## For inner products it is the factor that undoes the largest scale, times the slope of exponents, and `lost_x` has the bits of all facts.
 <%def name="keep_rows(matrix)">
 <%
 facts, size, begin = matrix.sides[0].facts, matrix.box.block, matrix.warps.origin
@@ -72,7 +72,7 @@ largest_x${p} *= steepest${p};
 % endif
 % endfor
 </%def>
-## Declares what undoes the scales of the item's rows and columns, xs{p}_{v} and ys{p}_{c}, and what is kept beside it, xn{p}_{v} and yn{p}_{c}, or else `lost`, the bits of all.
+## Declares the factors that undo the scales of the item's rows and columns, xs{p}_{v} and ys{p}_{c}, and the other facts, xn{p}_{v} and yn{p}_{c}, or else `lost`, the bits of all.
 <%def name="read_facts(matrix, part)">
 <%
 p, rows, columns = part.number, matrix.sides[0].facts, matrix.sides[1].facts
@@ -109,8 +109,8 @@ const float yn${p}_${c} = ${facts}.${"xz"[c % 2]}, ys${p}_${c} = ${facts}.${"yw"
 % endif
 % endfor
 </%def>
-## Doubts inner products that may be off by more than is allowed of an exponent, or of themselves: these are small beside the largest numbers of row and column. Bits of counts
-## are at least as large as each, and any row's and any column's together at most twice that.
+## Marks as in doubt inner products whose error may be too large for an exponent, or relative to themselves: these are small relative to the largest numbers of row and column.
+## The bits of all counts together are at least as large as each count, and those of any row and any column together at most twice that.
 <%def name="doubt_counted(matrix, p)">
 % if matrix.products[p].slopes is not None:
 float largest_y${p} = ys${p}_0;
@@ -130,7 +130,7 @@ if (lost${p} & ${matrix.counted}) {
 }
 % endif
 </%def>
-## Doubts results that are too small beside their norms, or whose columns have no finite scale.
+## Marks as in doubt results that are too small relative to their norms, or whose columns have no finite scale.
 <%def name="doubt_known(matrix, p)">
 float least${p} = INFINITY, largest_y${p} = 0.0f, all${p} = 0.0f;
 % for c in range(matrix.columns):
@@ -142,7 +142,7 @@ least${p} = fmin(least${p}, q${v}_${c}_${p});
 % endfor
 doubtful |= !(isfinite(all${p} + largest_x${p}) && ${enough(matrix, p, f"least{p}", f"(largest_x{p} + largest_y{p})")});
 </%def>
-## Declares the contractions q{v}_{c}_{p} of the item's pairs, and makes `doubtful` 1 where some have lost more digits than they may.
+## Declares the contractions q{v}_{c}_{p} of the item's pairs, and sets `doubtful` to 1 if some lost too many digits.
 <%def name="read(matrix, p)">
 <% part = matrix.parts[p] %>
 % if p == 0:
@@ -170,7 +170,7 @@ float q${v}_${c}_${p} = ${scaled};
 ${doubt_known(matrix, p)}
 % endif
 </%def>
-## Makes `trusted` 0 where a result of a block's pair may not stay, as `read` asks of all together.
+## Sets `trusted` to 0 if a result in a block is in doubt; `read` checks all blocks together.
 <%def name="trust(matrix, part, v, c)">
 <%
 p, rows, columns = part.number, matrix.sides[0].facts, matrix.sides[1].facts
@@ -219,8 +219,8 @@ for (int d = 0; d < ${one.size}; d++) {
 % endfor
 % endfor
 </%def>
-## The contractions of the item's pairs that are not exact enough from the inputs, two rows and two columns at a time; all of them, where results are bounds. They pass through
-## an array, so that this rare case is a loop that asks for no registers of its own. tile: where such tiles are counted, C text of the tile's number; half: of its parity.
+## Computes from the inputs the contractions of the item's pairs that are not exact enough, two rows and two columns at a time; all of them, where results are bounds. They pass
+## through an array, so that this rare case is a loop that needs no more registers. tile: where such tiles are counted, C text of the tile's number; half: of its parity.
 <%def name="exactly(matrix, tile=None, half=None)">
 <%
 columns, blocks = matrix.box.columns, matrix.box.rows * matrix.box.columns
@@ -262,8 +262,8 @@ if (computed) {
 }
 % endif
 </%def>
-## Declares, and sets for a group, what tells how often warps have computed pairs from the inputs: `doubts`, with how often they may, `doubted`, their last tiles, and
-## `given_up`, of this tile and the last one.
+## Declares, and sets for a group, the counters of tiles whose pairs warps computed from the inputs: `doubts`, with its limit, `doubted`, their last tiles, and
+## `given_up`, for this tile and the last one.
 <%def name="open_doubts(matrix)">
 <%
 warps = matrix.box.block // 32

@@ -1,5 +1,5 @@
-## What the kernels share that list the nearest columns by products of matrix instructions.
-## Declares `way`: 1 where the least products are wanted, -1 where the greatest are.
+## Defs of kernels that list the nearest columns by products of matrix instructions.
+## Declares `way`: 1 for the least products, -1 for the greatest.
 <%def name="declare_way(way)">
 <% slope = way.slope %>
 float way;

@@ -1,5 +1,5 @@
 ## A stage's scalars of products as row operands, in pieces of 16 bits; `item`, `lane`, `warp`, `at` and `turn` are declared.
-## scalars: what is known of them; v is a number of the item's rows, `step` that of an instruction along the stage.
+## scalars: their facts; v is the number of one of the item's rows, `step` the number of an instruction along the stage.
 <%namespace name="few" file="/matrix/few_numbers.cl.mako"/>
 <%def name="each_step(scalars)">
 #pragma unroll ${scalars.steps if scalars.whole else scalars.box.unroll}
@@ -34,8 +34,8 @@ float ${", ".join(f"s{v}_{c}" for c in range(4))};
 uint4 h${r}_0${size}, h${r}_1${size};
 % endfor
 </%def>
-## Makes them of the declared scalars, scaled: the digits that 16 bits hold, and what they leave. Lowers `least` to the smallest scalar, where nothing else bounds it: one that
-## is 0 has its digits, but leaves its weight nothing.
+## Cuts the declared scalars, scaled, into pieces: the digits that 16 bits hold, and the rest. Lowers `least` to the smallest scalar, if nothing else bounds it: a scalar that
+## is 0 loses no digits, but neither does its weight count.
 <%def name="hold(scalars)">
 <% places = [(n, side) for n in range(2) for side in range(2)] %>
 % for r in range(scalars.box.blocks):
@@ -63,12 +63,12 @@ low = ", ".join(f"cmr_half_pair_float({x}_0 - {x}_0h, {x}_1 - {x}_1h)" for x in 
 }
 % endfor
 </%def>
-## Declares `least`, of no scalars yet. need: what they may not be below.
+## Declares `least`, before any scalar. need: the lower limit for scalars.
 <%def name="declare_least(scalars)">
 const float zero = need > ${scalars.least_exact}f ? 0.0f : INFINITY;
 float least = INFINITY;
 </%def>
-## Whether the item's rows lack digits.
+## Whether the item's rows lose digits.
 <%def name="is_unsafe(scalars)">
 <%
 lowest = f"up{scalars.rows[0]}"
@@ -77,7 +77,7 @@ for v in scalars.rows[1:]:
 %>
 !(${f"as_float(as_int({lowest}) - (reach << 23))" if scalars.lifted else "least"} >= need) || isinf(need)
 </%def>
-## Changes what row v adds to its products, where scalars come scaled. by: C text of a whole number.
+## Changes the addend of row v, where scalars are scaled. by: C text of an integer.
 <%def name="lift(scalars, v, by)">
 % if scalars.lifted:
 <% place = scalars.matrix.lift_place(v) %>
@@ -102,7 +102,7 @@ float ${", ".join(f"top{v} = 0.0f" for v in scalars.rows)};
     </%self:each_step>
 }
 </%def>
-## Makes them those of the row, where items can ask each other.
+## Reduces them over the items of the row, where items can exchange registers.
 <%def name="share_tops(scalars)">
 % for distance in (1, 2):
 % for v in scalars.rows:

@@ -1,7 +1,7 @@
-## What kernels with matrix instructions share. `warps` says which rows an item computes; `item`, `lane` and `warp` are declared.
+## Defs of kernels with matrix instructions. `warps` says which rows an item computes; `item`, `lane` and `warp` are declared.
 <%namespace name="few" file="/matrix/few_numbers.cl.mako"/>
 <%namespace name="accumulators" file="/pairs/accumulators.cl.mako"/>
-## The begin: the rows' operands, relative to their centre and scaled by what is known of all of them; declares row0, row1, …, the item's.
+## The start: the rows' operands, relative to their centre and scaled by the facts of all rows; declares row0, row1, …, the item's rows.
 ## mode: the vocabulary; matrix: of the rows. `largest` is local, as long as three numbers of each product. Barriers: 3.
 <%def name="put_rows(mode, matrix)">
 const idx till = min(last, (idx)(first + ${matrix.places.rows}));
@@ -22,8 +22,8 @@ ${few.load_rows(matrix)}
 const idx row${v} = ${matrix.places.row_index(v)};
 % endfor
 </%def>
-## The end: the items that share a row merge their accumulators acc0, acc1, …, and one of them stores the result, or leaves it to the merging launch.
-## mode, domain: the vocabularies. fetch: gives the statements that declare one of them, where they are not declared yet. Barriers: as from_item.
+## The end: the items that share a row merge their accumulators acc0, acc1, …, and one of them stores the result, or the accumulator for the launch that merges.
+## mode, domain: the vocabularies. fetch: gives the statements that declare an accumulator, if they are not declared yet. Barriers: as from_item.
 <%def name="meet(mode, domain, pairs, warps, partial, fetch=None)">
 % for v in warps.mine:
 ${fetch(f"acc{v}", v) if fetch else ""}

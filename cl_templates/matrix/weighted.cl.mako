@@ -1,6 +1,6 @@
-## What kernels share that multiply scalars by long weights with matrix instructions; `item` and `lane` are declared.
+## Defs of kernels that multiply scalars by long weights with matrix instructions; `item` and `lane` are declared.
 <%namespace name="accumulators" file="/pairs/accumulators.cl.mako"/>
-## Moves what numbers are relative to, if anything, to its part for an element of the batch.
+## Moves the centre of numbers, if there is one, to its part for an element of the batch.
 <%def name="offset_centre(weighted, batch)">
 % if weighted.centre:
 centre += (size_t)${batch} * ${weighted.centre};
@@ -12,11 +12,11 @@ centre += (size_t)${batch} * ${weighted.centre};
 float ${", ".join(f"{total} = 0.0f" for total in weighted.totals(v))};
 % endfor
 </%def>
-## Declares my_weights, where those of the group's numbers begin.
+## Declares my_weights, where the weights of the group's numbers begin.
 <%def name="find_weights(weighted)">
 __global const uint4 *my_weights = (__global const uint4 *)weights + ((size_t)batch * ${weighted.across} + block_d) * padded * ${weighted.numbers // 4};
 </%def>
-## Has a tile's weights copied to local memory. tile: C text of its first column; where columns lie apart, of where in `places` it begins.
+## Starts the copy of a tile's weights to local memory. tile: C text of its first column; for blocks of pairs, of its start in `places`.
 <%def name="bring_weights(weighted, half, tile)">
 <%
 each, size = weighted.numbers // 4, weighted.box.block
@@ -56,7 +56,7 @@ if (count < ${weighted.box.tile}) {
 }
 % endif
 </%def>
-## Adds a tile's products of some blocks of numbers, summed up apart from the sums before; their last digits have sums of their own.
+## Adds a tile's products of some blocks of numbers, in sums separate from earlier ones; their last digits have separate sums too.
 <%def name="add_products(weighted, blocks)">
 <%
 rows, stride = weighted.box.rows, weighted.stride

@@ -1,9 +1,10 @@
-## The mode vocabulary for `block` work-items per group: loops are shared out, arrays are local, trees of barriers are unrolled.
-## No barrier stands in a branch or under a run-time tree loop: PoCL 3.0 and 3.1 miscompile both (see docs/concepts/architecture.md, traps).
-## subgroup: work-items that can pass registers without a barrier (1 where the vendor vocabulary has no shuffles). attribute: what the vocabulary
-## makes of that number in a kernel's head.
-## CMR_GROUP: the group's number in the whole launch. A long launch goes out in pieces, whose first group the global offset says.
-## items: of a group, where several of `block` that never meet make one. registers: NVIDIA's compiler obeys a limit only where it is not told the group's size.
+## The mode vocabulary for `block` work-items per group: items share loops, arrays are local, trees of barriers are unrolled.
+## No barrier is in a branch or in a run-time tree loop: PoCL 3.0 and 3.1 miscompile both (see docs/concepts/architecture.md, traps).
+## subgroup: how many work-items can exchange registers without a barrier (1 where the vendor vocabulary has no shuffles). attribute: the vocabulary's
+## text for that number in a kernel's head.
+## CMR_GROUP: the group's number in the whole launch. A long launch is cut into pieces; the global offset tells the first group of a piece.
+## items: of a group that consists of several blocks of `block` items, which do not synchronise. registers: a limit, which NVIDIA's compiler obeys only in
+## kernels that do not require a group size.
 <%def name="kernel_head(name, parameters, items=None)">
 #define CMR_LOCAL_ID ((idx)get_local_id(0))
 #define CMR_GROUP ((idx)(get_group_id(0) + get_global_offset(0) / ${items or block}))
@@ -28,7 +29,7 @@ ${caller.body()}
 }
 % endif
 </%def>
-## All items take every turn, so that a turn may hold barriers. Past the end an item stays at the last element and is not `live`.
+## All items take every turn, so that the loop may contain barriers. After the end an item stays at the last element and is not `live`.
 <%def name="each_sync(i, live, end)">
 for (idx ${i}_tile = 0; ${i}_tile < ${end}; ${i}_tile += ${block}) {
 const int ${live} = ${i}_tile + (idx)get_local_id(0) < ${end};
@@ -53,7 +54,7 @@ const idx span_${first} = ((${end}) - (${begin}) + ${block - 1}) / ${block};
 const idx ${first} = min((idx)(${end}), (idx)((${begin}) + (idx)get_local_id(0) * span_${first}));
 const idx ${last} = min((idx)(${end}), (idx)(${first} + span_${first}));
 </%def>
-## Declares an array of `local_arrays`, where a line of its own says so.
+## Declares an array of `local_arrays`, on a separate line.
 <%def name="local_array(name)"><% array = local_arrays[name] %>__local ${array.ctype} ${name}[${array.count}]${" __attribute__((aligned(16)))" if array.aligned else ""};</%def>
 <%def name="group_scratch(op, name='scratch')">
 % for part, _ in op.parts:
@@ -75,7 +76,7 @@ ${type if declare else ""} ${acc}_${part} = ${name}_${part}[${at}];
 ${type} ${name}_${part} = cmr_${function}_${type}(${acc}_${part}, ${distance});
 % endfor
 </%def>
-## The `acc` of a warp's first item becomes acc of its item 0 ∘ … ∘ acc of its last one; the others hold anything.
+## The `acc` of a warp's first item becomes acc of its item 0 ∘ … ∘ acc of its last one; the others are undefined.
 <%def name="combine_warp(op, acc)">
 % for d in [2**e for e in range(min(subgroup, block).bit_length() - 1)]:
 {
@@ -184,11 +185,11 @@ cmr_warp_sync_int();
 barrier(CLK_LOCAL_MEM_FENCE);
 % endif
 </%def>
-## Declares `target` as the `acc` of the item `distance` before; of the first ones as anything.
+## Declares `target` as the `acc` of the item `distance` places before; it is undefined for the first items.
 <%def name="from_lower(op, target, acc, distance, name='scratch')">
 ${all_from_lower(op, {target: acc}, distance, name)}
 </%def>
-## The same for several at once. accs: the `acc` of each target. The scratch holds as many for every item.
+## The same for several at once. accs: the `acc` of each target. The scratch has room for that many per item.
 <%def name="all_from_lower(op, accs, distance, name='scratch')">
 % if block <= subgroup:
 % for target, acc in accs.items():

@@ -1,4 +1,4 @@
-## The mode vocabulary for one work-item per group: loops are plain, arrays are private, nothing waits.
+## The mode vocabulary for one work-item per group: plain loops, private arrays, no barriers.
 <%def name="kernel_head(name, parameters, items=None)">
 #define CMR_LOCAL_ID 0
 #define CMR_GROUP ((idx)(get_group_id(0) + get_global_offset(0)))

@@ -1,7 +1,7 @@
-## What kernels of pairs share: accumulators of tiles of columns, those that wait in memory for the merging launch, and results.
-## pairs: what formulas and the operator compute (schemes/pairs/parts). acc: the name of an accumulator; v: the number of a row vector.
+## Defs of kernels of pairs: accumulators of tiles of columns, accumulators in memory for the launch that merges, and results.
+## pairs: the statements of formulas and operator (schemes/pairs/parts). acc: the name of an accumulator; v: the number of a row vector.
 <%namespace name="outputs" file="/outputs.cl.mako"/>
-## Declares part{v}, of a tile of columns, where the operator has such.
+## Declares part{v}, the accumulator of a tile of columns, if the operator has such.
 <%def name="open_tile(pairs, v)">
 <% seed = pairs.seed(v) %>
 ${seed.statements}
@@ -20,7 +20,7 @@ def array(one, total, const=""):
     """C text of the array in `parts` that has a number of every accumulator."""
     return f"((__global {const}{one.type} *)(parts + (size_t){one.before} * {total}))"
 %>
-## Leaves the lanes of `acc` in `parts`, where they are live: an array of `total` numbers per component, one after the other. Lane by lane at `rows` + at.
+## Stores the live lanes of `acc` in `parts`: one array of `total` numbers after the other, for each component. Lane by lane at `rows` + at.
 <%def name="leave(pairs, acc, rows, at, live, total)" buffered="True">
 % for one in pairs.left_numbers:
 % for lane, (place, alive) in enumerate(zip(at, live)):

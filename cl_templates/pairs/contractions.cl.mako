@@ -1,5 +1,5 @@
 ## Sums over the coordinates of long vectors: q{v}_{c}_{k} is contraction k of row vector v and column c.
-## Declares private arrays of the rows' long vectors, coordinate by coordinate. places: of the rows of every vector. todo: C text of whether they are needed.
+## Declares private arrays of the rows' long vectors, coordinate by coordinate. places: of the rows of every vector. todo: C text of the condition that needs them.
 <%def name="keep_rows(pairs, places, todo='')">
 <% vectors = len(places) %>
 % for one in pairs.long_rows(places):
@@ -11,7 +11,7 @@ ${one.name}[d * ${vectors} + ${v}] = ${text};
 }
 % endfor
 </%def>
-## Declares and computes the contractions of all pairs of some row vectors and columns (their places). held: how many row vectors there are, where that is more.
+## Declares and computes the contractions of all pairs of some row vectors and columns (their places). held: the number of all row vectors, if it is larger.
 <%def name="contract(pairs, vectors, columns, held=0)">
 <% places = [(v, c) for c in range(len(columns)) for v in range(vectors)] %>
 % for k, one in enumerate(pairs.contractions):

@@ -1,6 +1,6 @@
-## Values of pairs folded into an accumulator, what an operator seldom does behind a condition.
-## Folds the pairs of row vector v and the columns at some indices, whose terms are declared as those of the columns first, first + 1, …, into `acc`.
-## values: gives what a row vector and a column compute, where that is something else than pairs.values.
+## Absorbs values of pairs into an accumulator; the rare work of an operator is inside a condition.
+## Absorbs the pairs of row vector v and the columns at some indices, whose terms are declared as those of the columns first, first + 1, …, into `acc`.
+## values: the function of a row vector and a column, if it is not pairs.values.
 <%def name="absorb(pairs, acc, v, at, op, first=0, values=None)">
 <% computed = [(values or pairs.values)(v, c) for c in range(first, first + len(at))] %>
 % for each in computed:
@@ -8,7 +8,7 @@ ${each.statements}
 % endfor
 ${fold(pairs, acc, at, op, [each.texts for each in computed])}
 </%def>
-## Folds values, given as texts by column.
+## Absorbs values, which are texts by column.
 <%def name="fold(pairs, acc, at, op, texts)">
 <% folding = pairs.folding(op, acc, texts, at) %>
 % if not folding.rare:
@@ -25,7 +25,7 @@ ${fold_guarded(folding, [c])}
 ${fold_guarded(folding, folding.columns)}
 % endif
 </%def>
-## Statements in a scope of their own, if there are any.
+## Statements in a separate scope, if there are any.
 <%def name="assign(statements)">
 % if statements:
 {
@@ -33,7 +33,7 @@ ${statements}
 }
 % endif
 </%def>
-## What is usual stands in both branches, because there it may share with the condition.
+## The usual work is in both branches, because there it may share values with the condition.
 <%def name="fold_guarded(folding, columns)">
 <% step = folding.guarded(columns) %>
 { ${step.condition.statements}

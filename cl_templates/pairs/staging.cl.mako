@@ -1,5 +1,5 @@
-## Coordinates of a tile's rows and columns on their way through local memory (schemes/pairs/tile_numbers): `item`, `at_row` and `at_column` are declared.
-## tiles: where they lie. walk: the contractions that are summed up in one loop. turn: C text of which of two stages, 0 or 1.
+## Coordinates of a tile's rows and columns in local memory (schemes/pairs/tile_numbers): `item`, `at_row` and `at_column` are declared.
+## tiles: the layout. walk: the contractions that one loop sums. turn: C text of the stage, 0 or 1.
 <%namespace name="contractions" file="/pairs/contractions.cl.mako"/>
 <%!
 def pitch(one):
@@ -38,7 +38,7 @@ k_${one.name} += ${batch} * ${one.padded} * ${pitch(one)};
 % endif
 % endfor
 </%def>
-## Declares the item's part of a stage as p{input}_{n}. columns: where the tile of columns begins, or which page of `places` is its.
+## Declares the item's part of a stage as p{input}_{n}. columns: where the tile of columns begins, or its page of `places`.
 <%def name="fetch(tiles, walk, stage, columns)">
 % for one in tiles.staged(walk):
 % for n in range(one.times):
@@ -51,7 +51,7 @@ const ${one.type} ${name} = ${f"{name}_d < {one.size} ? {one.element(f'{name}_d'
 % endfor
 % endfor
 </%def>
-## Stores what `fetch` declared into a stage, less the centre where `expanded`.
+## Stores the variables of `fetch` into a stage, minus the centre if `expanded`.
 <%def name="put(tiles, walk, turn)">
 {
 % for one in tiles.staged(walk):

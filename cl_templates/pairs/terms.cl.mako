@@ -1,11 +1,11 @@
-## The terms of columns in local memory, a tile of them: arrays pairs.tiles…, where terms of one dtype lie side by side.
+## The terms of a tile of columns in local memory: arrays pairs.tiles…, in which the terms of one dtype are contiguous.
 <%namespace name="mode" file="/mode/${context['compute_mode']}.cl.mako"/>
 <%def name="declare_tile(pairs)">
 % for p in range(len(pairs.packs)):
 ${mode.local_array(f"{pairs.tiles}{p}")}
 % endfor
 </%def>
-## Puts those of the column at an index into the tile.
+## Stores the terms of the column at an index into the tile.
 <%def name="stage(pairs, at, slot)">
 {
 ${pairs.column(0, at)}
@@ -18,7 +18,7 @@ ${pairs.tiles}${p}[${slot}] = ${names[0] if pack.width == 1 else f"({pack.type})
 % endfor
 }
 </%def>
-## Declares them, as those of column c, from the tile.
+## Declares the terms of a column of the tile as those of column c.
 <%def name="read(pairs, c, slot)">
 % for p, pack in enumerate(pairs.packs):
 const ${pack.type} yt${c}_${p} = ${pairs.tiles}${p}[${slot}];

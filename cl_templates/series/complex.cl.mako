@@ -1,4 +1,4 @@
-## Functions of complex numbers by real ones. Each part is right by itself, but for powers, whose parts are right beside the magnitude.
+## Functions of complex numbers by real ones. Each part has its full precision, except for powers: their errors are relative to the magnitude.
 typedef struct { num re, im; } pair;
 pair pair_of(num re, num im) {
     pair z;

@@ -1,5 +1,5 @@
-## x as quarter turns, for any x: integers of ${limbs} x 32 bits hold the fraction of a turn that it is.
-##   A word M 2^e gives M times the bits of 1/(2 pi) from bit e on; turns before are whole. `turn_bits` holds these bits behind `limbs` zeros.
+## x as quarter turns, for any x: integers of ${limbs} x 32 bits hold its fraction of a turn.
+##   A word M 2^e gives M times the bits of 1/(2 pi) from bit e on; bits before that are whole turns. `turn_bits` holds these bits after `limbs` zeros.
 /* The greatest 32 bits first; adds M times the bits from `from` on, or takes them away. */
 void num_add_turns(uint *turns, ulong size, int from, uint flip) {
     const int first = from >> 5, shift = from & 31;

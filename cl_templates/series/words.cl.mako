@@ -1,6 +1,6 @@
 ## Numbers in `words` floats T, of which they are the sum: the arithmetic of functions that loop over the terms of a series.
-##   A sum or product collects the terms of each order, which the float in front of it may be off by; all but the smallest order are added without a
-##   loss, what rounding loses goes to the order below. Every operation is off by a few units of the order behind the last word.
+##   A sum or product collects the terms of each order, an order being the size of the rounding error of the word before. All orders but the smallest are
+##   added without a loss: rounding errors go to the next order. The error of every operation is a few units of the order after the last word.
 ##   Plain functions, not INLINE: a kernel calls them so often that its build would take minutes.
 <%
 def gathered(orders):

@@ -1,5 +1,5 @@
-## What drivers built on clang know beyond OpenCL C: the macros of every kernel in their words, and functions of the vocabulary. NVIDIA's, Intel's and
-## PoCL's vocabularies come before this one, `vendor/portable` behind it.
+## Extensions of drivers built on clang: the macros of every kernel, and functions of the vocabulary. NVIDIA's, Intel's and
+## PoCL's vocabularies come before this one, `vendor/portable` after it.
 <%namespace name="portable" file="portable.cl.mako"/>
 #ifndef __has_builtin
 #define __has_builtin(x) 0
@@ -45,7 +45,7 @@ INLINE ${T} cmr_${name}_${T}(${T} ${first}, ${T} ${second}) {
 <%def name="odds(T)">${_picked(T, "odds", "a", "b", portable.module.picks_alternate(T, 1))}</%def>
 <%def name="turns_low(T)">${_picked(T, "turns_low", "a", "b", portable.module.picks_in_turn(T, 0))}</%def>
 <%def name="turns_high(T)">${_picked(T, "turns_high", "a", "b", portable.module.picks_in_turn(T, portable.module.split(T)[1] // 2))}</%def>
-## Worth it where a loop does more than the hardware's own asking looks beyond; a plain sum loses by it.
+## It helps in loops that compute so much that the hardware's prefetcher is too late; a plain sum gets slower.
 <%def name="ahead(T)">
 INLINE void cmr_ahead_${T}(__global const ${T} *p) {
 #if __has_builtin(__builtin_prefetch)

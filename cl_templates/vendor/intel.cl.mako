@@ -1,4 +1,4 @@
-## What Intel's compiler fails on, and functions that its library is slower at (2026.22 on an AMD Zen 5, 512 bits).
+## Functions on which Intel's compiler fails, and functions that are slower in its library (2026.22 on an AMD Zen 5, 512 bits).
 <%namespace name="portable" file="portable.cl.mako"/>
 <%namespace name="powers" file="/elementary/powers.cl.mako"/>
 <%namespace name="remainders" file="/elementary/remainders.cl.mako"/>
@@ -6,7 +6,8 @@
 <%namespace name="arctangents" file="/elementary/arctangents.cl.mako"/>
 <%namespace name="turns" file="/elementary/turns.cl.mako"/>
 <%namespace name="fast" file="/elementary/fast.cl.mako"/>
-## It makes one call of a sine and a cosine of the same number, and crashes where that number is a sine itself, beside its cosine (2026.22): as one call they are let be.
+## The compiler merges a sine and a cosine of the same number into one call, and crashes if that number is itself a sine whose cosine is used too (2026.22). It does not
+## change a single call of both.
 <%def name="cos(T)">
 % if T.startswith(("float", "double")):
 INLINE ${T} cmr_cos_${T}(${T} x) {

@@ -1,4 +1,4 @@
-## What PTX says better than OpenCL C on NVIDIA. The only place with inline assembly. Only *.sync forms: warps do not run in lock-step on Volta and later.
+## Functions that are faster in PTX than in OpenCL C on NVIDIA. The only place with inline assembly. Only *.sync forms: warps do not run in lock-step on Volta and later.
 <%namespace name="portable" file="portable.cl.mako"/>
 <%!
 WORDS = {"float": 1, "int": 1, "uint": 1, "double": 2, "long": 2, "ulong": 2, "float2": 2, "double2": 4}
@@ -84,7 +84,7 @@ INLINE float cmr_greater_one_float(float a, float b) { return fmax(a, b); }
 ${portable.greater_one(T)}
 % endif
 </%def>
-## With its rounding named an instruction is fused with no other one.
+## An instruction with an explicit rounding mode is not fused with another one.
 <%def name="difference(T)">
 <%
 S, lanes = portable.module.split(T)

@@ -1,4 +1,4 @@
-## What PoCL's library gets wrong, or calls a function for, spelled so that it does not.
+## Functions that PoCL's library computes wrongly, or by a call for each lane.
 <%namespace name="portable" file="portable.cl.mako"/>
 <%namespace name="powers" file="/elementary/powers.cl.mako"/>
 <%namespace name="remainders" file="/elementary/remainders.cl.mako"/>
@@ -48,7 +48,7 @@ U = bits + (str(lanes) if lanes > 1 else "")
 %>
 INLINE ${T} cmr_abs_${T}(${T} x) { return as_${T}(as_${U}(x) & (${bits})${mask}); }
 </%def>
-## Not by two clamps: PoCL 3.0 miscompiles those in scans of logsumexp on Xeons with AVX-512, where items are computed side by side.
+## Not by two clamps: PoCL 3.0 miscompiles those in scans of logsumexp on Xeons with AVX-512, where it vectorises over items.
 <%def name="exp_scaled(T)">${portable._exp_scaled(T, True)}</%def>
 ## A call there, and for vectors of 128 and 256 bits one instruction.
 <%def name="fma(T)">

@@ -1,6 +1,6 @@
 ## The vendor vocabulary in OpenCL C 1.2: the macros of every kernel, then the helper functions kernels may call, one def each.
 ## `cmr_power_int(a, b)` asks for power("int"). A vendor's own file may override any function; nothing may exist there only.
-## What only some compilers know stands in `vendor/clang`: a word of theirs ends Mesa's translator to SPIR-V, and the process.
+## Functions that only some compilers know are in `vendor/clang`: such a function ends Mesa's translator to SPIR-V, and the process.
 <%!
 import math
 
@@ -118,7 +118,7 @@ INLINE ${T} cmr_power_${T}(${T} base, ${T} exponent) {
     return (${T})result;
 }
 </%def>
-## Library functions; 512 bits go in halves, which PoCL's compiler asks for.
+## Library functions; calls on 512 bits are split into halves, because PoCL's compiler needs that.
 <%def name="_library(T, name, called, arguments)">
 <%
 S, lanes = split(T)
@@ -270,8 +270,8 @@ INLINE ${T} cmr_${name}_${T}(${T} x) {
 <%def name="difference(T)">
 INLINE ${T} cmr_difference_${T}(${T} a, ${T} b) { return a - b; }
 </%def>
-## Where a vendor has nothing faster these are the plain ones; library calls take 512 bits in halves, which PoCL's compiler asks for.
-## For the inner loops of pairs. Where nobody knows better, the usual functions.
+## Where a vendor has nothing faster these are the plain functions; library calls on 512 bits are split into halves, because PoCL's compiler needs that.
+## For the inner loops of pairs: the usual functions, where a vendor has no faster ones.
 <%def name="log_fast(T)">
 INLINE ${T} cmr_log_fast_${T}(${T} x) { return cmr_ln_${T}(x); }
 </%def>
@@ -298,8 +298,8 @@ INLINE ${T} cmr_sqrt_fast_${T}(${T} x) { return (${T})(cmr_sqrt_fast_${half}(x.l
 INLINE ${T} cmr_sqrt_fast_${T}(${T} x) { return sqrt(x); }
 % endif
 </%def>
-## What rounding lost of a sum s = a + b (Knuth's six operations, with the sum itself), and of a product p = a * b. Exact where nothing overflows, and
-## of the product where it is not below the normal numbers. A kernel that calls one of them is compiled without contraction, all of it.
+## The rounding error of a sum s = a + b (Knuth's six operations, with the sum itself), and of a product p = a * b. Both are exact if nothing overflows;
+## that of the product only if it is not below the normal numbers. A kernel that calls one of them is compiled without contraction, as a whole.
 <%def name="sum_error(T)">
 INLINE ${T} cmr_sum_error_${T}(${T} a, ${T} b, ${T} s) { const ${T} v = s - a; return (a - (s - v)) + (b - v); }
 </%def>
@@ -330,7 +330,7 @@ INLINE ${T} cmr_abs_${T}(${T} x) { return as_${T}((${U})(as_${U}(x) & (ushort)0x
 INLINE ${T} cmr_abs_${T}(${T} x) { return fabs(x); }
 % endif
 </%def>
-## The lesser and the greater of two numbers; b is no NaN, and a NaN in a is passed over.
+## The lesser and the greater of two numbers; b is not NaN, and a NaN in a is ignored.
 <%def name="lesser(T)">
 INLINE ${T} cmr_lesser_${T}(${T} a, ${T} b) { return a < b ? a : b; }
 </%def>
@@ -422,7 +422,7 @@ INLINE void cmr_${name}_${T}(__global ${S} *p, ${T} a, ${T} b) {
 </%def>
 <%def name="store_turns(T)">${_put_turns(T, "store_turns", "CMR_STORE")}</%def>
 <%def name="stream_turns(T)">${_put_turns(T, "stream_turns", "CMR_STREAM")}</%def>
-## Whether places lie side by side.
+## Whether places are contiguous.
 <%def name="along(T)">
 <% S, lanes = split(T) %>
 INLINE int cmr_along_${T}(${T} at) {
@@ -437,7 +437,7 @@ INLINE ${T} cmr_within_${T}(${T} at, int last) {
     return as_${T}(given < most ? given : most);
 }
 </%def>
-## Elements from anywhere, by their places; a plain load where these lie side by side.
+## Elements at any places; a plain load if these are contiguous.
 <%def name="gather(T)">
 <% S, lanes = split(T) %>
 INLINE ${T} cmr_gather_${T}(__global const ${S} *p, int${lanes} at) {
@@ -445,18 +445,18 @@ INLINE ${T} cmr_gather_${T}(__global const ${S} *p, int${lanes} at) {
     return ${each_of(T)};
 }
 </%def>
-## Whether gathers are quicker so than in a plain loop, which Intel's compiler makes instructions of.
+## Whether this is faster than a plain loop, from which Intel's compiler makes gather instructions.
 <%def name="gathers(T)">
 INLINE int cmr_gathers_${T}(void) { return 0; }
 </%def>
-## Asks for what will be read soon, where a vendor can.
+## Prefetches, where a vendor can.
 <%def name="ahead(T)">
 INLINE void cmr_ahead_${T}(__global const ${T} *p) {}
 </%def>
-## What a kernel's head says of how many items exchange registers.
+## The attribute in a kernel's head for the number of items that exchange registers.
 <%def name="kernel_attribute(width)"></%def>
-## The value that another work-item of the sub-group holds: the one so far behind, or before, or number `at`, counted round the sub-group. Who is beyond
-## it has anything. Here a sub-group is one work-item: it only has its own.
+## The value of another work-item of the sub-group: some places after, or before, or number `at`, counted round the sub-group. Beyond the sub-group
+## it is undefined. Here a sub-group is one work-item: it has only its own value.
 <%def name="shuffle_down(T)">
 INLINE ${T} cmr_shuffle_down_${T}(${T} x, uint distance) { return x; }
 </%def>
@@ -473,18 +473,18 @@ INLINE ${T} cmr_magnitude_${T}(${T} a, ${T} b) {
     return as_${T}(x > y ? x : y);
 }
 </%def>
-## What only a sub-group can do, for one of a single item: its vote, and nothing to wait for.
+## Operations of a sub-group, for one of a single item: its own vote, and no wait.
 <%def name="ballot(T)">
 INLINE uint cmr_ballot_${T}(${T} p) { return p != 0; }
 </%def>
 <%def name="warp_sync(T)">
 INLINE void cmr_warp_sync_${T}(void) { mem_fence(CLK_LOCAL_MEM_FENCE); }
 </%def>
-## All items of a group ask whether it has anything to do; where not, they may end here, before any barrier. Here they go on: PoCL miscompiles a return before a barrier.
+## All items of a group test whether the group has work; if not, they may end here, before any barrier. In this vocabulary they go on: PoCL miscompiles a return before a barrier.
 <%def name="end_unless(T)">
 INLINE void cmr_end_unless_${T}(${T} todo) {}
 </%def>
-## A load of what is read once.
+## A load of data that is read once.
 <%def name="stream_load(T)">
 INLINE ${T} cmr_stream_load_${T}(__global const ${split(T)[0]} *p) { return CMR_LOAD(${T}, p); }
 </%def>
@@ -633,7 +633,7 @@ INLINE void cmr_copy_async_${T}(__local ${T} *to, __global const ${T} *from) { *
 <%def name="copy_wait(T)">
 INLINE void cmr_copy_wait_${T}(void) {}
 </%def>
-## Places in a table: the nearest that there are; and whether others were asked for.
+## Places in a table: the nearest valid place; and whether the place was outside.
 <%def name="clipped(T)">
 INLINE ${T} cmr_clipped_${T}(${T} at, ${split(T)[0]} size) {
     const ${T} above = at > (${T})(0) ? at : (${T})(0), last = (${T})(size - 1);

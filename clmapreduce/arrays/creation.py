@@ -30,15 +30,15 @@ _FILL = Map(lambda value: value)
 
 
 def empty(shape: Any, dtype: Any = None, *, context: Context | None = None) -> DeviceArray:
-    """An array with undefined contents. shape: a whole number or a tuple. dtype: float64 if None, float32 on a device
-    without it. Raises ShapeError, DTypeError, DeviceMemoryError.
+    """An array with undefined contents. shape: an integer or a tuple. dtype: the default is float64, or float32 on a
+    device without float64. Raises ShapeError, DTypeError, DeviceMemoryError.
     """
     home = context_of(context)
     return allocated(shape_of(shape), _dtype(dtype, home), home)
 
 
 def full(shape: Any, fill_value: Any, dtype: Any = None, *, context: Context | None = None) -> DeviceArray:
-    """An array of one number. dtype: the number's own if None. Launches one map."""
+    """An array filled with one number. dtype: the default is the number's dtype. Launches one map."""
     home = context_of(context)
     if not is_number(fill_value) and np.ndim(fill_value):
         raise ShapeError(f"fill_value is {quoted(fill_value)}; give one number, or assign to cm.empty(shape)[...]")
@@ -52,43 +52,44 @@ def full(shape: Any, fill_value: Any, dtype: Any = None, *, context: Context | N
 
 
 def zeros(shape: Any, dtype: Any = None, *, context: Context | None = None) -> DeviceArray:
-    """An array of zeros. dtype: as of `empty`. Launches one map."""
+    """An array of zeros. dtype: as for `empty`. Launches one map."""
     return full(shape, 0, _dtype(dtype, context_of(context)), context=context)
 
 
 def ones(shape: Any, dtype: Any = None, *, context: Context | None = None) -> DeviceArray:
-    """An array of ones. dtype: as of `empty`. Launches one map."""
+    """An array of ones. dtype: as for `empty`. Launches one map."""
     return full(shape, 1, _dtype(dtype, context_of(context)), context=context)
 
 
 def empty_like(x: Any, /, dtype: Any = None, *, shape: Any = None, context: Context | None = None) -> DeviceArray:
-    """An array of another one's shape, dtype and context, but those named, with undefined contents."""
+    """An array with undefined contents, with the shape, dtype and context of another one, except those that are passed.
+    """
     return empty(*_like(x, dtype, shape), context=_home(x, context))
 
 
 def full_like(
     x: Any, /, fill_value: Any, dtype: Any = None, *, shape: Any = None, context: Context | None = None
 ) -> DeviceArray:
-    """As `empty_like`, of one number."""
+    """As `empty_like`, filled with one number."""
     extent, kind = _like(x, dtype, shape)
     return full(extent, fill_value, kind, context=_home(x, context))
 
 
 def zeros_like(x: Any, /, dtype: Any = None, *, shape: Any = None, context: Context | None = None) -> DeviceArray:
-    """As `empty_like`, of zeros."""
+    """As `empty_like`, filled with zeros."""
     return full_like(x, 0, dtype, shape=shape, context=context)
 
 
 def ones_like(x: Any, /, dtype: Any = None, *, shape: Any = None, context: Context | None = None) -> DeviceArray:
-    """As `empty_like`, of ones."""
+    """As `empty_like`, filled with ones."""
     return full_like(x, 1, dtype, shape=shape, context=context)
 
 
 def arange(
     start: Any, stop: Any = None, step: Any = 1, dtype: Any = None, *, context: Context | None = None
 ) -> DeviceArray:
-    """The numbers start, start + step, … before stop (from 0 on, if start is the only one). dtype: int64 for integers,
-    else as of `empty`. Launches one map.
+    """The numbers start, start + step, … before stop. `arange(n)` counts from 0 to before n. dtype: the default is
+    int64 for integers, else as for `empty`. Launches one map.
     """
     home = context_of(context)
     start, stop = (0, start) if stop is None else (start, stop)
@@ -112,8 +113,8 @@ def arange(
 def linspace(
     start: Any, stop: Any, num: int = 50, dtype: Any = None, *, endpoint: bool = True, context: Context | None = None
 ) -> DeviceArray:
-    """`num` numbers evenly from start to stop, which is the last one if endpoint. dtype: as of `empty`. Launches one
-    map. Numbers are computed in float64, where the device has it.
+    """`num` evenly spaced numbers from start to stop; stop is the last one if endpoint. dtype: as for `empty`. Launches
+    one map. Numbers are computed in float64 where the device has it.
     """
     home = context_of(context)
     begin, end = real(start, "start"), real(stop, "stop")

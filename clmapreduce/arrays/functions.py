@@ -34,10 +34,10 @@ def asarray(x: Any, /, *, dtype: Any = None, copy: bool | None = None, context: 
 
 def from_dlpack(x: Any, /, *, copy: bool | None = None, context: Context | None = None) -> DeviceArray:
     """The values of an array with DLPack, in device memory. x: any object with `__dlpack__`, in host memory. copy: True
-    for new memory also where `x` is a DeviceArray; False for an array in the memory of `x`, on devices that share the
-    host's: it keeps `x` alive, kernels write there, and whoever else reads or writes there waits for them first
-    (`result`). Raises ArgumentError for what has no `__dlpack__`, ExportError where copy=False cannot be, else as
-    `array`.
+    for new memory even if `x` is a DeviceArray. False, on devices that share the host's memory, for an array in the
+    memory of `x`: it keeps `x` alive, and kernels write there, so wait for them (`result`) before you read or write
+    that memory elsewhere. Raises ArgumentError if x has no `__dlpack__`, ExportError if copy=False is impossible, else
+    as `array`.
     """
     if not hasattr(x, "__dlpack__"):
         raise ArgumentError(f"{quoted(x)} has no __dlpack__; cm.array takes NumPy arrays, lists and buffers")

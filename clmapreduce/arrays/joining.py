@@ -20,8 +20,8 @@ from clmapreduce.errors import ArgumentError, ShapeError
 
 
 def concatenate(arrays: Sequence[Any], /, axis: int | None = 0, *, dtype: Any = None) -> DeviceArray:
-    """Arrays joined along an axis (all as lines if None), in their common dtype. Launches one map per array. Raises
-    ShapeError where other axes differ.
+    """Arrays joined along an axis, in their common dtype; with axis=None as flat arrays. Launches one map per array.
+    Raises ShapeError if other axes differ.
     """
     parts = all_on_device(_several(arrays))
     if axis is None:
@@ -50,7 +50,7 @@ concat = concatenate
 
 
 def stack(arrays: Sequence[Any], /, axis: int = 0) -> DeviceArray:
-    """Arrays of one shape joined along a new axis, as by `concatenate`."""
+    """Arrays of one shape joined along a new axis. dtype, launches and errors: as for `concatenate`."""
     parts = all_on_device(_several(arrays))
     if len({part.shape for part in parts}) > 1:
         raise ShapeError(f"shapes {', '.join(str(part.shape) for part in parts)} differ; stack arrays of one shape")

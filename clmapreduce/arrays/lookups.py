@@ -14,7 +14,7 @@ from clmapreduce.dtypes import INT64
 from clmapreduce.errors import DTypeError, ShapeError
 from clmapreduce.formula.functions import apply, is_traced
 from clmapreduce.formula.node import Node
-from clmapreduce.formula.tables.take import is_table, taken
+from clmapreduce.formula.tables.take import element_at, is_table
 from clmapreduce.primitives.map import Map
 from clmapreduce.segmented import reduce_by_key
 from clmapreduce.sorting.arrays import sort_by_key
@@ -23,54 +23,54 @@ from clmapreduce.sorting.arrays import sort_by_key
 def take(table: Any, place: Any, *, mode: str = "clamp", context: Context | None = None) -> Any:
     """The table's elements at places.
 
-    In a function that is traced (`cm.Map`, `cm.fuse`): the table is an argument of it for which the call gives
-    `cm.Table(array)`, whose mode counts; place is a traced integer, or a tuple of one for each axis. Elsewhere: table
-    is an array of any dtype, or a cm.Table; place an array of integers, or a tuple of such arrays, which broadcast to
-    the shape of the result. mode: "clamp" moves places outside to the nearest one, "check" raises PlaceError. A
-    DeviceArray among the arguments gives one.
+    In a traced function (`cm.Map`, `cm.fuse`): table is an argument of the function, for which the call passes
+    `cm.Table(array)`, with its mode; place is a traced integer, or a tuple with one for each axis. Elsewhere: table is
+    an array of any dtype, or a cm.Table; place is an array of integers, or a tuple of such arrays, which broadcast to
+    the shape of the result. mode: "clamp" reads the nearest place for a place outside, "check" raises PlaceError. The
+    result is a DeviceArray if an argument is one.
 
-    Raises FormulaError for what is no table, ShapeError for another number of places than axes, DTypeError for places
-    that are no integers.
+    Raises FormulaError if table is not a table, ShapeError if the number of places is not that of the axes, DTypeError
+    for places that are not integers.
     """
     places = place if isinstance(place, tuple) else (place,)
     if is_table(table) or any(map(is_traced, places)):
-        return taken(table, place)
+        return element_at(table, place)
     table = table if isinstance(table, Table) else Table(table, mode)
     return _reading(len(places))(table, *places, context=context)
 
 
 @lru_cache(maxsize=16)
 def _reading(axes: int) -> Map:
-    return Map(lambda table, *places: taken(table, places))
+    return Map(lambda table, *places: element_at(table, places))
 
 
 def take_gradient(table: Any, place: Any, gradient: Any, *, context: Context | None = None) -> Any:
-    """The gradient by the table of a function of `take(table, place)`: an array of the table's shape.
+    """The gradient, with respect to the table, of a function of `take(table, place)`: an array of the table's shape.
 
-    gradient: that function's gradient by what was taken, of the shape to which the places broadcast; float32 or
-    float64. Element k of the result is the sum of the gradients at all places that read element k, places outside
-    counted at the nearest one, as they were read; elements that nobody reads get 0. A DeviceArray among the arguments
-    gives one. Method: sort_by_key and reduce_by_key, so that the bits are the same in every run.
+    gradient: the function's gradient with respect to the elements that were read, with the shape to which the places
+    broadcast; float32 or float64. Element k of the result is the sum of the gradients at all places that read element
+    k. A place outside counts for the nearest place, which was read. Elements that were not read get 0. The result is a
+    DeviceArray if an argument is one. Method: sort_by_key and reduce_by_key, so that every run gives the same bits.
 
     Raises ShapeError for shapes that do not fit, DTypeError for other dtypes.
     """
     table = table if isinstance(table, Table) else Table(table)
     places = place if isinstance(place, tuple) else (place,)
     on_device = table.on_device or any(isinstance(x, DeviceArray) for x in (gradient, *places))
-    given = array(gradient, context)
-    if given.dtype.kind != "f":
-        raise DTypeError(f"the gradient has dtype {given.dtype}; use float32 or float64")
+    gradients = array(gradient, context)
+    if gradients.dtype.kind != "f":
+        raise DTypeError(f"the gradient has dtype {gradients.dtype}; use float32 or float64")
     if len(places) != len(table.shape):
         raise ShapeError(f"a table of shape {table.shape} is read at {len(table.shape)} place(s), {len(places)} given")
-    flat = _flat(len(places))(*places, *table.shape, length=None, context=given.context)
-    flat = array(flat, given.context)
-    if flat.shape != given.shape:
-        raise ShapeError(f"the gradient has shape {given.shape}, what was taken has {flat.shape}")
-    total = zeros(table.shape, given.dtype, context=given.context)
-    if given.size:
-        keys, values = sort_by_key(flat.reshape(-1), given.reshape(-1))
-        found, sums = reduce_by_key(keys, values)
-        total.reshape(-1)[found] = sums.astype(given.dtype)
+    flat = _flat(len(places))(*places, *table.shape, length=None, context=gradients.context)
+    flat = array(flat, gradients.context)
+    if flat.shape != gradients.shape:
+        raise ShapeError(f"the gradient has shape {gradients.shape}, what was taken has {flat.shape}")
+    total = zeros(table.shape, gradients.dtype, context=gradients.context)
+    if gradients.size:
+        keys, values = sort_by_key(flat.reshape(-1), gradients.reshape(-1))
+        elements, sums = reduce_by_key(keys, values)
+        total.reshape(-1)[elements] = sums.astype(gradients.dtype)
     return total if on_device else total.to_numpy()
 
 

@@ -1,4 +1,4 @@
-"""What stands beside an array in an operation: other arrays, in device memory or the host's, and numbers."""
+"""The other operands of an operation on an array: arrays, in device memory or the host's, and numbers."""
 
 from __future__ import annotations
 

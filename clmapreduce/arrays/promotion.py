@@ -101,7 +101,7 @@ def common(operands: Sequence[Any]) -> DType:
 
 
 def default_float(fp64: bool) -> DType:
-    """The dtype of floating numbers that nobody named one for: float64, where the device computes it."""
+    """The default dtype of floating numbers: float64, where the device computes it."""
     return np.dtype(np.float64 if fp64 else np.float32)
 
 

@@ -27,7 +27,7 @@ _USUAL = {"casting": "same_kind", "order": "K", "subok": True, "dtype": None}
 
 
 def call_ufunc(ufunc: np.ufunc, method: str, operands: Sequence[Any], keywords: dict[str, Any]) -> Any:
-    """A ufunc called, reduced (`np.add.reduce`) or accumulated. Raises ArgumentError for what is not offered."""
+    """A ufunc called, reduced (`np.add.reduce`) or accumulated. Raises ArgumentError if it is not supported."""
     name = ufunc.__name__
     if method == "__call__":
         out, where = keywords.pop("out", None), keywords.pop("where", True)
@@ -45,8 +45,8 @@ def call_ufunc(ufunc: np.ufunc, method: str, operands: Sequence[Any], keywords: 
 
 
 def call_function(function: Callable[..., Any], values: Sequence[Any], keywords: dict[str, Any]) -> Any:
-    """A function of NumPy's other than a ufunc. Raises ArgumentError for what is not offered, and for keywords that are
-    not.
+    """A function of NumPy's other than a ufunc. Raises ArgumentError for unsupported functions and
+    keywords.
     """
     name = getattr(function, "__name__", str(function))
     ours = namespace.find(_OTHER_NAMES.get(name, name)) if function.__module__ in ("numpy", "numpy._core") else None

@@ -57,7 +57,7 @@ def prod(
 def min(
     x: Any, /, *, axis: Any = None, keepdims: bool = False, initial: Any = None, where: Any = True
 ) -> DeviceArray:  # fmt: skip
-    """The smallest values along some axes; NaN where one is met. Raises ShapeError for those of nothing."""
+    """The smallest values along some axes; NaN if there is one. Raises ShapeError for empty arrays."""
     return _counted("min", on_device(x), axis, keepdims, None, initial, where)
 
 

@@ -37,7 +37,7 @@ def unique(
     x: Any, /, *, return_index: bool = False, return_inverse: bool = False, return_counts: bool = False,
     equal_nan: bool = True,
 ) -> Any:  # fmt: skip
-    """The distinct values in order, and what else is asked for, as `cm.unique`."""
+    """The sorted distinct values, and optional results, as `cm.unique`."""
     return unique_of(
         on_device(x), return_index=return_index, return_inverse=return_inverse, return_counts=return_counts,
         equal_nan=equal_nan,
@@ -59,7 +59,7 @@ class UniqueInverse(NamedTuple):
 
 
 class UniqueAll(NamedTuple):
-    """Distinct values, where each is found first, the number of the value of each element, and how many have each."""
+    """Distinct values, the first place of each, the index of the value of each element, and the count of each."""
 
     values: DeviceArray
     indices: DeviceArray

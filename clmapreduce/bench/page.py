@@ -46,11 +46,11 @@ def summary(run: Run) -> str:
         wrong = ", ".join(row.name for row in run.rows if not row.right)
         return f"Something is wrong: the error is too large in {wrong}."
     pairs = [(row, peer) for row in run.rows for peer in row.peers if not peer.failed]
-    lost = [f"{row.name} beside {peer.name} ({peer.ratio:.2f} ×)" for row, peer in pairs if peer.ratio < 1]
-    ahead = len(pairs) - len(lost)
+    slower = [f"{row.name} beside {peer.name} ({peer.ratio:.2f} ×)" for row, peer in pairs if peer.ratio < 1]
+    ahead = len(pairs) - len(slower)
     return (
-        f"Slower: {', '.join(lost)}. Faster: {ahead} of {len(pairs)} comparisons."
-        if lost else f"Faster in all of {len(pairs)} comparisons."
+        f"Slower: {', '.join(slower)}. Faster: {ahead} of {len(pairs)} comparisons."
+        if slower else f"Faster in all of {len(pairs)} comparisons."
     )  # fmt: skip
 
 

@@ -12,7 +12,7 @@ from clmapreduce.bench.lines import LIMIT
 from clmapreduce.bench.race import Call, Case
 
 CHECKED, NEAREST, ROWS = 64, 10, 256
-"""Rows that are checked, points that are wanted, rows that NumPy does at a time."""
+"""Rows that are checked; nearest points; rows that NumPy computes at a time."""
 
 
 def pair_cases(m: int, context: cm.Context, libraries: Libraries, rng: np.random.Generator) -> list[Case]:
@@ -29,8 +29,8 @@ def pair_cases(m: int, context: cm.Context, libraries: Libraries, rng: np.random
     def farther(result: Any) -> float:
         """How much farther the points found are than the nearest ones, beside those."""
         chosen = as_numpy(result)[rows].astype(np.int64)
-        found = np.sort(np.take_along_axis(distances, chosen, 1), 1)
-        return float(np.abs(found / np.partition(distances, range(NEAREST), 1)[:, :NEAREST] - 1).max())
+        ours = np.sort(np.take_along_axis(distances, chosen, 1), 1)
+        return float(np.abs(ours / np.partition(distances, range(NEAREST), 1)[:, :NEAREST] - 1).max())
 
     keops = _keops(x, y, b, libraries)
     return [

@@ -1,4 +1,4 @@
-"""Calls of ours and of peers by turns: ratios within a round hold where a busy machine moves all times."""
+"""Alternating calls of ours and of peers: ratios within a round are stable although times on a busy machine vary."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a run measured, as data that JSON holds: the device, the versions, and all times of every row."""
+"""The results of a run, as data for JSON: the device, the versions, and all times of every row."""
 
 from __future__ import annotations
 
@@ -77,7 +77,7 @@ class Run:
 
 
 def load(path: Path) -> Run:
-    """A run from its JSON. Raises OSError, and ArgumentError for a file that is none."""
+    """A run from its JSON. Raises OSError, and ArgumentError for a file without a run."""
     try:
         stored = json.loads(path.read_text(encoding="utf-8"))
         if stored["format"] != FORMAT:

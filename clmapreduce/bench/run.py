@@ -99,7 +99,7 @@ def show(
     context: cm.Context, only: str | None, seconds: float, output: Path, json: Path | None, command: str
 ) -> int:
     """Runs, prints, writes the page to `output` and the data to `json` (default: beside it); 0 where every result of
-    ours was right, else 1. Raises ArgumentError for rows or seconds that are none, OSError for files.
+    ours was right, else 1. Raises ArgumentError for wrong rows or seconds, OSError for files.
     """
     names = selected(only)
     seconds = seconds_of(seconds)

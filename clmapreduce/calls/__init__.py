@@ -1,1 +1,1 @@
-"""What first and repeated calls of every front end share: arguments, options, results."""
+"""Arguments, options and results of calls, for all front ends, first and repeated calls."""

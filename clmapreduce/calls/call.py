@@ -15,7 +15,7 @@ from clmapreduce.device.array import DeviceArray, NumpyArray, aligned_empty, emp
 from clmapreduce.device.context import Context, is_empty
 from clmapreduce.device.exchange.hosted import starts_aligned
 from clmapreduce.device.host_array import HostArray, check_disk
-from clmapreduce.device.long_copies import parted, read, written
+from clmapreduce.device.long_copies import parted, read, run_writes
 from clmapreduce.device.runtime import Executable, take, translated
 from clmapreduce.device.several.split import Piece, SplitArray, empty_split, is_split, split
 from clmapreduce.device.several.split_run import SplitRun
@@ -236,7 +236,7 @@ class Call:
         queue, before, after = self._context.queue, self._before, self._after
         reads: list[hostsched.ReadJob] = []
         if is_empty(wait_for) and hostsched.gains_by_staging(queue.facts):
-            before = written(queue, before)
+            before = run_writes(queue, before)
             after, reads = parted(after)
         submission = executable.submit(self.arrays, wait_for, before, after)
         read(queue, reads)

@@ -50,7 +50,7 @@ class _Box:
         )
 
 
-def drawn(title: str, why: str, stages: Sequence[Stage], sizes: Mapping[str, int]) -> str:
+def drawing_of(title: str, why: str, stages: Sequence[Stage], sizes: Mapping[str, int]) -> str:
     """Launches as SVG text. why: what stands below the title. sizes: bytes of arrays by name."""
     picture = _Picture(stages, sizes)
     heads = [line for text in (title, *why.splitlines()) for line in _wrapped(text)]

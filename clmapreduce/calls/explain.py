@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from clmapreduce.calls.drawing import drawn
+from clmapreduce.calls.drawing import drawing_of
 from clmapreduce.domain.line import Window
 from clmapreduce.errors import ArgumentError
 from clmapreduce.notebook import columns
@@ -38,7 +38,7 @@ class Explanation(str):
 
     def svg(self) -> str:
         """The plan as SVG: arrays, launches, bytes on the edges between them. It loads nothing."""
-        return drawn(self._title, self._head, self._stages, self._sizes)
+        return drawing_of(self._title, self._head, self._stages, self._sizes)
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Writes `svg()` to a file. Raises ArgumentError where none can be written."""

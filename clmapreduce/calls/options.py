@@ -71,7 +71,7 @@ class Options:
 
 def streams_past_caches(options: Options, outputs: Sequence[Output]) -> bool:
     """Whether every output starts where a whole vector may be stored past the caches: ours do, a caller's array may
-    not, and nobody knows where a pyopencl array does (its buffer may be over any host memory).
+    not, and it is unknown where a pyopencl array does (its buffer may be over any host memory).
     """
     targets = options.out if isinstance(options.out, tuple) else (options.out,)
     large = all(product(shape) * dtype.itemsize >= 1 << 22 for shape, dtype in outputs)

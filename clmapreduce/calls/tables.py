@@ -15,18 +15,19 @@ MODES = ("clamp", "check")
 
 @without_arithmetic("read it in a formula, as in table[i]")
 class Table:
-    """An array that a formula reads at places of its own: `table[i]`, `table[i, j]`.
+    """An array that a formula reads at computed places: `table[i]`, `table[i, j]`.
 
-    values: an array of one axis or more, with an element at least, of any dtype that kernels hold; a NumPy array, a
-    DeviceArray, or what `cm.array` takes. It is not copied: a call reads what it holds then. As an argument of `cm.Map`
-    and of functions under `cm.fuse` it becomes a table of traced values. Subscripts with LazyTensors give LazyTensors.
+    values: an array with at least one axis and one element, of any dtype that kernels support; a NumPy array, a
+    DeviceArray, or what `cm.array` takes. It is not copied: a call reads the values at that time. As an argument of
+    `cm.Map` and of functions under `cm.fuse` it becomes a table of traced values. Subscripts with LazyTensors give
+    LazyTensors.
 
-    mode: of places outside. "clamp": they stand for the nearest place along each axis, -1 for the first one. "check":
-    the call computes all places first and raises PlaceError, before it computes or writes anything else. No memory
-    outside of the table is read in either mode.
+    mode: for places outside of the table. "clamp": the nearest place along each axis is read; -1 reads the first one.
+    "check": the call first computes all places, and raises PlaceError before it computes or writes anything else. No
+    memory outside of the table is read in either mode.
 
-    A table is never cut into tiles, windows or chunks: every device that takes part in a call needs room for all of it.
-    Raises ShapeError for arrays without axes or elements.
+    A table is never cut into tiles, windows or chunks: every device of a call needs room for all of it. Raises
+    ShapeError for arrays without axes or elements.
     """
 
     __slots__ = ("checked", "values")

@@ -39,13 +39,13 @@ def window_of(
     always: bool = False, shares: bool = False,
 ) -> Window | None:  # fmt: skip
     """The window of a call whose arrays have no room in device memory together; None for any other call, and where the
-    device reads host memory in place and nobody set a limit. stored: arrays between launches, as bytes per index.
+    device reads host memory in place and there is no limit. stored: arrays between launches, as bytes per index.
     always: calls that would fit have one too. shares: so have long calls on several devices of one kind, and calls on
     arrays that lie on them.
 
     The window follows from the arrays alone while two of 32 MiB fit: so do the bits of the results. Raises
     DeviceMemoryError where not even two of the shortest fit, and for tiles=1, which walks the whole line at once;
-    SettingError for a CLMR_MEMORY_LIMIT that is none.
+    SettingError for a wrong CLMR_MEMORY_LIMIT.
     """
     context, in_place = arguments.context, arguments.context.facts.lends_memory
     if shares and any(is_split(argument.value) for argument in arguments.inputs):

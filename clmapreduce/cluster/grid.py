@@ -1,4 +1,4 @@
-"""grid_cluster: points of one cell of a grid get one label. Cells are told apart exactly, whatever the dimension."""
+"""grid_cluster: points of one cell of a grid get one label. Cells are distinguished exactly, in any dimension."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ Floats: TypeAlias = "np.ndarray[Any, np.dtype[np.float64]]"
 WIDE = 2**62
 """More cells than that are not numbered in an int64."""
 EXACT = 2**53
-"""More cells than that along an axis are not told apart by differences."""
+"""With more cells than that along an axis, differences do not distinguish them."""
 STRIP = 1 << 15
 """Points looked at together: what is made of them stays in a core's cache."""
 
 
 @needs_host_room
 def grid_cluster(x: Any, size: Any) -> Any:
-    """(M,) int64 labels 0 ... C-1 of the cells that hold points: boxes whose corners are multiples of `size`.
+    """(M,) int64 labels 0 ... C-1 of the cells that contain points: boxes whose corners are multiples of `size`.
 
     x: (M, D) finite coordinates in any dimension; (M,) are points on a line. size: the edge of a cell, or (D,) edges,
     more than 0. Labels follow the cells' order, the first coordinate first. A DeviceArray gives a DeviceArray, computed

@@ -21,11 +21,11 @@ DIGIT = 16
 
 @needs_host_room
 def sort_clusters(x: Arrays, lab: Any) -> tuple[Arrays, Any]:
-    """(x sorted, lab sorted): points of one cluster stand together, in the order that they came in.
+    """(x sorted, lab sorted): the points of a cluster are contiguous, in their original order.
 
-    x: an array with M rows, or a tuple or list of such, which gives the same of sorted ones. lab (M,): integers from 0
-    on, as `grid_cluster` gives them. Arrays on a device are sorted on the host and brought back. Raises ShapeError
-    where lengths differ, or for the first negative label.
+    x: an array with M rows, or a tuple or list of such, which gives a tuple or list of sorted arrays. lab (M,):
+    integers from 0 on, as `grid_cluster` gives them. Arrays on a device are sorted on the host and copied back. Raises
+    ShapeError if lengths differ, or for the first negative label.
     """
     labels = labels_of(lab)
     several = isinstance(x, (tuple, list))

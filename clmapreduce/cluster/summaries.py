@@ -22,11 +22,11 @@ Floats: TypeAlias = "np.ndarray[Any, np.dtype[np.float64]]"
 
 @needs_host_room
 def cluster_ranges(lab: Any, Nlab: Any = None) -> Integers:
-    """(C, 2) int64: first row and end of every cluster once the points are sorted; lab itself need not be.
+    """(C, 2) int64: first row and end of every cluster after the points are sorted. lab itself need not be sorted.
 
-    lab (M,): integers from 0 on. C is one more than the largest; `Nlab` says otherwise: how many labels there are, or
-    (C,) how many points have each. A label that no point has gets an empty range. In host memory, as masks are made
-    there. Raises ShapeError naming the first label out of range.
+    lab (M,): integers from 0 on. Nlab: the number C of labels, or (C,) the number of points of each label; by default C
+    is the largest label plus 1. A label without points gets an empty range. The result is in host memory, because masks
+    are made there. Raises ShapeError naming the first label out of range.
     """
     ends = from_counts(_counts(lab, Nlab)[1])
     return np.stack([ends[:-1], ends[1:]], axis=1)
@@ -36,9 +36,10 @@ def cluster_ranges(lab: Any, Nlab: Any = None) -> Integers:
 def cluster_centroids(x: Any, lab: Any, Nlab: Any = None, weights: Any = None, weights_c: Any = None) -> Any:
     """(C, D) means of the points of every label, in any order, in the dtype of x (float64 for integers).
 
-    x (M, D); (M,) counts as (M, 1). lab, Nlab: as for `cluster_ranges`. weights (M,): of the points, the mean is
-    weighted. weights_c (C,): their sums, if known. A label without points, or of weight 0, gets NaN. Sums are float64.
-    Points in a DeviceArray give a DeviceArray, and are summed up there if their labels are sorted.
+    x (M, D); (M,) counts as (M, 1). lab, Nlab: as for `cluster_ranges`. weights (M,): the weights of the points in the
+    means. weights_c (C,): the sums of these weights, if known. A label without points, or with weight 0, gets NaN. Sums
+    are float64. A DeviceArray of points gives a DeviceArray; if the labels are sorted, the sums are computed on the
+    device.
     """
     labels, counts = _counts(lab, Nlab)
     points, factors = _points(x, labels), _weights(weights, labels)
@@ -67,7 +68,7 @@ def cluster_ranges_centroids(x: Any, lab: Any, weights: Any = None) -> tuple[Int
 
 
 def _counts(lab: Any, Nlab: Any) -> tuple[Integers, Integers]:
-    """(labels, how many points have each), checked against what is said of them."""
+    """(labels, how many points have each), checked against `Nlab`."""
     if Nlab is None:
         labels = labels_of(lab)
         return labels, counts_of(labels)

@@ -14,8 +14,8 @@ def to_devices(client: Any) -> dict[str, str]:
 
 
 def to_device(device: Any) -> Device:
-    """Gives this process one device for the tasks of Dask's threads, by CLMR_DEVICE; whatever `cm.select_device` takes.
-    Raises DeviceError where nothing fits.
+    """Sets the device of this process for the tasks of Dask's threads, by CLMR_DEVICE. It takes what `cm.select_device`
+    takes. Raises DeviceError if no device fits.
     """
     chosen = select_device(device)
     os.environ["CLMR_DEVICE"] = spelled_device(chosen)

@@ -39,11 +39,12 @@ def best_devices() -> list[Device]:
 
 
 def to_devices(client: Any) -> dict[str, str]:
-    """Gives each worker process of a cluster one device of its host, by CLMR_DEVICE: GPUs by turns, else the best
-    device. A worker that is started again keeps its own.
+    """Gives each worker process of a cluster one device of its host, by CLMR_DEVICE: the GPUs in turn, else the best
+    device. A restarted worker uses the same device again.
 
-    client: a distributed.Client whose workers are processes of one thread at best. Returns the device's name per
-    worker's address. Raises ArgumentError for another client, DeviceError naming the workers that have no driver.
+    client: a distributed.Client whose workers are processes, best with one thread each. Returns the name of the device
+    for each worker's address. Raises ArgumentError for another client, DeviceError with the names of workers without a
+    driver.
     """
     if not hasattr(client, "register_plugin"):
         raise ArgumentError(f"client is {quoted(client)}; give a distributed.Client")

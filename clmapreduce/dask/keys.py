@@ -157,13 +157,13 @@ def by_key(
         tasks[(k, *(0,) * len(trailing))] = (owned, task, runs, joint)
     unknown: Any = (np.nan,) * count_of
     outputs = [((unknown,), each.dtype), ((unknown, *((n,) for n in trailing)), result)]
-    found, reduced = graph.arrays("chunk", tasks, outputs)
-    return found, reduced
+    run_keys, reduced = graph.arrays("chunk", tasks, outputs)
+    return run_keys, reduced
 
 
 def lengths(keys: Any, *, equal: Any = None, key: str = "first", mode: str = "auto") -> tuple[Any, Any, Any]:
     """(keys, counts, starts) of the runs, as `cm.run_lengths`."""
     (each,) = aligned(keys)
     numbers = da.arange(len(each), chunks=each.chunks[0], dtype=np.int64)
-    found, counts = by_key(each, da.ones_like(numbers), "sum", equal=equal, key=key, mode=mode)
-    return found, counts, by_key(each, numbers, "minimum", equal=equal, key=key, mode=mode)[1]
+    run_keys, counts = by_key(each, da.ones_like(numbers), "sum", equal=equal, key=key, mode=mode)
+    return run_keys, counts, by_key(each, numbers, "minimum", equal=equal, key=key, mode=mode)[1]

@@ -1,4 +1,4 @@
-"""What tasks of maps, reductions, scans and pipelines do on a worker."""
+"""The work of tasks of maps, reductions, scans and pipelines on a worker."""
 
 from __future__ import annotations
 
@@ -149,7 +149,7 @@ def number(task: Carried, output: int, values: Sequence[Any], known: Sequence[An
     """An output that is one value for the line. values: the arguments that do not vary, None for others."""
     passes = task.value.passes(home())
     value = passes.program.outputs[output]
-    met = zip(passes.program.inputs, values, strict=True)
-    inputs = [(one.value, np.asarray(v).reshape(())) for one, v in met if v is not None]
+    pairs = zip(passes.program.inputs, values, strict=True)
+    inputs = [(one.value, np.asarray(v).reshape(())) for one, v in pairs if v is not None]
     places = [(step, *passes.place[id(step)]) for step in result_steps(value)]
     return number_of(value, inputs, [(step, known[p][k]) for step, p, k in places])[()]

@@ -1,4 +1,4 @@
-"""What tasks of reductions over pairs do on a worker."""
+"""The work of tasks of reductions over pairs on a worker."""
 
 from __future__ import annotations
 

@@ -28,9 +28,9 @@ def pairs(call: PairCall, arrays: Mapping[Variable, Any], settings: Mapping[str,
     Raises ShapeError for batch axes and unknown chunks, ModeError for keywords that are not offered.
     """
     for name in REFUSED:
-        given = settings[name]
-        if given is not None and not (isinstance(given, tuple) and not given):
-            raise ModeError(f"{call.reduction.name}: {name}={quoted(given)} is not offered for Dask arrays")
+        setting = settings[name]
+        if setting is not None and not (isinstance(setting, tuple) and not setting):
+            raise ModeError(f"{call.reduction.name}: {name}={quoted(setting)} is not offered for Dask arrays")
     values = {v: _whole_vectors(v, x) for v, x in arrays.items()}
     reduced = Category.J if call.axis == 1 else Category.I
     outer = Category.I if call.axis == 1 else Category.J
@@ -105,7 +105,7 @@ class ChunkedArray(GuestArray):
         return ChunkedArray(self.chunked.reshape(shape))
 
     def view(self, dtype: DType | None) -> ChunkedArray:
-        """Complex numbers as parts by turns, or the other way round."""
+        """Complex numbers as alternating real and imaginary parts, or the reverse."""
         return ChunkedArray(self.chunked.rechunk({-1: -1}).view(dtype))
 
     def __getitem__(self, key: Any) -> ChunkedArray:

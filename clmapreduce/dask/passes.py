@@ -131,8 +131,8 @@ class ChunkFunction:
 
 def _same(symbol: Value, value: Value) -> dict[int, Node]:
     """The nodes that stand for a symbol's."""
-    given = components(value)
-    return {id(node): given[leaf] for leaf, node in components(symbol).items()}
+    nodes = components(value)
+    return {id(node): nodes[leaf] for leaf, node in components(symbol).items()}
 
 
 def number_of(value: Value, inputs: Sequence[tuple[Value, Any]], results: Sequence[tuple[Step, Any]]) -> Any:

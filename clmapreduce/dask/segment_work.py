@@ -1,4 +1,4 @@
-"""What tasks of reductions over segments and runs do on a worker."""
+"""The work of tasks of reductions over segments and runs on a worker."""
 
 from __future__ import annotations
 

@@ -38,8 +38,8 @@ def segments(
     arrays = aligned(values)
     work = SegmentWork(len(arrays), op, mode, how)
     result, context = work.checked(arrays), home()
-    given = gathered([offsets], context, ("offsets",)).arrays[0]
-    shape = geometry(given, arrays[0].shape[0], None, starts, validate, Options(mode, context))
+    own_offsets = gathered([offsets], context, ("offsets",)).arrays[0]
+    shape = geometry(own_offsets, arrays[0].shape[0], None, starts, validate, Options(mode, context))
     settled(shape.check)
     ends = clean(shape.offsets, shape.segments, shape.length).astype(np.int64)
     trailing = tuple((n,) for n in columns(arrays).trailing)

@@ -30,9 +30,9 @@ LONG = 1 << 20
 class DeviceArray(ArrayMethods, Awaited, Exports):
     """A C-contiguous array in device memory. `shape`, `dtype`, `event` (the OpenCL event of its last write, or None).
 
-    Made by `cm.array` or returned by operations on other DeviceArrays; nothing waits until values are asked for
-    (`to_numpy`, `np.asarray`, `float`, printing). `memory`: the buffer it lies in. `first`: the element of that buffer
-    with which it begins, 0 but for a `Part`.
+    `cm.array` and operations on DeviceArrays make it. Nothing waits before its values are read (`to_numpy`,
+    `np.asarray`, `float`, printing). `memory`: its buffer. `first`: the index of its first element in that buffer, 0
+    except for a `Part`.
     """
 
     __slots__ = ("__weakref__", "context", "dtype", "first", "memory", "shape")
@@ -280,7 +280,7 @@ def write(target: DeviceArray, values: NumpyArray) -> None:
 
 
 def await_events(context: Context, wait_for: Sequence[Any]) -> None:
-    """Waits for what a call is told to wait for, where the host reads an array before anything is launched."""
+    """Waits for `wait_for` of a call in which the host reads an array before anything is launched."""
     if not is_empty(wait_for):
         with translated():
             hostsched.JobGraph([]).submit(context.queue, wait_for).wait()

@@ -40,7 +40,7 @@ class ArrayMethods(ArrayOperators):
         return self._call("prod", self, out, axis=axis, dtype=dtype, **more)
 
     def min(self: S, axis: Any = None, out: Any = None, **more: Any) -> S:
-        """The smallest values along some axes, NaN where one is met. more: as of `sum`. Raises ShapeError for those of
+        """The smallest values along some axes, NaN if there is one. more: as of `sum`. Raises ShapeError for those of
         nothing.
         """
         return self._call("min", self, out, axis=axis, **more)

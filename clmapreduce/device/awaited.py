@@ -41,8 +41,8 @@ class Awaited:
 
 
 def wait(*arrays: Any) -> None:
-    """Waits until the values of some arrays have come; lets Ctrl-C through. Raises ArgumentError for what is none of a
-    device, DeviceError where a command failed.
+    """Waits until the values of some arrays are ready. Ctrl-C interrupts it. Raises ArgumentError for an argument that
+    is not a DeviceArray, DeviceError if a command failed.
     """
     for x in arrays:
         if not isinstance(x, Awaited):

@@ -39,10 +39,11 @@ def devices() -> list[Device]:
 
 
 def select_device(spec: Any = None) -> Device:
-    """The device for a wish.
+    """The device that `spec` names.
 
-    spec: None for $CLMR_DEVICE, else $PYOPENCL_CTX, else the best; "gpu" "cpu" "nvidia" "amd" "intel" "pocl"; part of a
-    name; "platform:device"; a Device. Raises DeviceError listing the devices when nothing fits or several do.
+    spec: None for $CLMR_DEVICE, else $PYOPENCL_CTX, else the best device; "gpu", "cpu", "nvidia", "amd", "intel" or
+    "pocl" for the best one of that class; part of a name; "platform:device"; or a Device. Raises DeviceError with a
+    list of the devices if none or several fit.
     """
     with translated():
         return hostsched.select_device(spec)
@@ -67,14 +68,14 @@ def unusable_devices() -> list[str]:
 class Context:
     """A device, its queue, scratch memory and built kernels. A context manager: inside the block it is the default.
 
-    device: anything `select_device` takes; or a list of such, "all", "all gpu": long calls on host arrays run on all of
-    them, every other call on the first. on_failure: what happens where one of several devices fails, "raise" or "redo",
-    by which the others do its share. profile: keeps every event, so that `trace` can write them. memory_limit: the most
-    bytes of device memory to hold on each device, a whole number or a text such as "256M"; calls on host arrays that do
-    not fit are streamed. Such a context has memory of its own: it shares no DeviceArrays with others of the device.
-    Raises ArgumentError for a limit that is none, DeviceError for devices of which only some compute in float64. Safe
-    to share between threads. The plans and kernels used last stay in memory, a few hundred; a kernel lives while a plan
-    needs it.
+    device: anything that `select_device` takes; or a list of such, "all" or "all gpu", whose devices share long calls,
+    while every other call runs on the first device. on_failure: what happens if one of several devices fails: "raise",
+    or "redo", where the others compute its share. profile: records every event, so that `trace` can write them.
+    memory_limit: the most bytes of memory to use on each device, an integer or a text such as "256M"; calls on host
+    arrays that do not fit are streamed. A context with a limit has separate memory: it shares no DeviceArrays with
+    other contexts of the device. Raises ArgumentError for a wrong limit, DeviceError for a mix of devices with and
+    without float64. Threads may share it. It holds a few hundred of the plans and kernels that were used last; a kernel
+    lives as long as a plan needs it.
     """
 
     def __init__(
@@ -137,7 +138,7 @@ class Context:
 
     @property
     def workers(self) -> tuple[Context, ...]:
-        """The contexts that share long calls: one a device, or this one alone."""
+        """The contexts that share long calls: one per device, or only this one."""
         return self.members or (self,)
 
     @property
@@ -197,11 +198,11 @@ class Context:
         with self._lock:
             copy = self._plan_copies.get(executable)
             if copy is None:
-                copy = Executable(executable.plan, self.queue, self._kernels, self._sent, executable.work)
+                copy = Executable(executable.plan, self.queue, self._kernels, self._on_device, executable.work)
                 self._plan_copies[executable] = copy
             return copy
 
-    def _sent(self, table: LaunchTable) -> SentTable:
+    def _on_device(self, table: LaunchTable) -> SentTable:
         """A table's copy, made once."""
         copy = self._tables.get(table)
         if copy is None:
@@ -209,29 +210,29 @@ class Context:
         return copy
 
     def cancel(self) -> None:
-        """Drops what the long calls in progress here have not launched yet: each raises `cm.Cancelled` in its own
-        thread. Calls that begin later are not touched. May be called from any thread, a signal handler and a `progress`
+        """Drops what the running long calls of this context have not launched yet: each raises `cm.Cancelled` in its
+        own thread. Later calls are not affected. May be called from any thread, a signal handler or a `progress`
         function.
         """
         for context in (self, *self.members):
             context.queue.cancel()
 
     def wait(self) -> None:
-        """Returns when everything submitted has ended; lets Ctrl-C through."""
+        """Waits until everything that was submitted has ended. Ctrl-C interrupts it."""
         with translated():
             for context in (self, *self.members):
                 context.queue.finish()
 
     def wait_for(self, events: Sequence[Any]) -> None:
-        """Returns when events have ended, as calls take them in `wait_for`; lets Ctrl-C through."""
+        """Waits until events have ended; takes what calls take as `wait_for`. Ctrl-C interrupts it."""
         if not is_empty(events):
             with translated():
                 hostsched.JobGraph([]).submit(self.queue, events).wait()
 
     def trace(self, path: str) -> None:
-        """Writes when each command ran, of every queue, as Chrome-trace JSON (opens in Perfetto). Needs profile=True.
+        """Writes the times of all commands of every queue as Chrome-trace JSON, for Perfetto. Needs profile=True.
 
-        The clocks of several devices are their own: their times do not compare.
+        Each device has its own clock: times of two devices cannot be compared.
         """
         with translated():
             hostsched.write_trace([queue for context in (self, *self.members) for queue in context.queues], path)
@@ -268,7 +269,7 @@ def _check_trace(path: str) -> None:
 
 
 def _bytes_of(limit: Any) -> int:
-    """A limit of device memory in bytes. Raises ArgumentError for what is none."""
+    """A limit of device memory in bytes. Raises ArgumentError for a wrong limit."""
     if is_whole(limit) and limit > 0:
         return int(limit)
     if isinstance(limit, str):
@@ -306,7 +307,7 @@ def current_context() -> Context:
 
 
 def context_of(context: Context | None) -> Context:
-    """The context of a call's keyword, or this thread's. Raises DeviceError for what is none."""
+    """The context of a call's keyword, or this thread's. Raises DeviceError for any other object."""
     if context is None:
         return current_context()
     if not isinstance(context, Context):
@@ -315,8 +316,8 @@ def context_of(context: Context | None) -> Context:
 
 
 class use:
-    """Sets this thread's default device, or several; `with cm.use("cpu"):` restores the former one at the end of the
-    block. spec_or_device: anything that `Context` takes, or a Context.
+    """Sets this thread's default device, or several; `with cm.use("cpu"):` restores the previous default at the end of
+    the block. spec_or_device: anything that `Context` takes, or a Context.
     """
 
     def __init__(self, spec_or_device: Any) -> None:

@@ -1,4 +1,4 @@
-"""What users give as arrays, on a device or in host memory."""
+"""Converts the arrays of users, to a device or to host memory."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ from clmapreduce.host_room import needs_host_room
 
 @needs_host_room
 def array(x: Any, context: Context | None = None) -> DeviceArray:
-    """`x` as a DeviceArray on `context` (default: the current one, or the one `x` lives on).
+    """`x` as a DeviceArray on `context` (default: the context of `x`, else the current one).
 
     x: a NumPy array or array-like, a buffer such as a memoryview, an Arrow array, a pyopencl.array.Array (no copy), a
-    CPU array with DLPack, or a DeviceArray (returned as it is when it lives there). Raises DTypeError for dtypes that
-    no kernel can hold and for Arrow's nulls, DeviceMemoryError when there is no room. A long array of a
-    context of several devices of one kind is split over them.
+    CPU array with DLPack, or a DeviceArray (returned unchanged if it is on `context`). In a context of several devices
+    of one kind, a long array is split over them. Raises DTypeError for dtypes that no kernel supports and for Arrow's
+    nulls, DeviceMemoryError if there is no room.
     """
     if isinstance(x, DeviceArray):
         if context is None or context is x.context:

@@ -9,7 +9,7 @@ import hostsched
 from clmapreduce.device.array import LONG
 
 
-def written(queue: hostsched.Queue, jobs: Sequence[Any]) -> list[Any]:
+def run_writes(queue: hostsched.Queue, jobs: Sequence[Any]) -> list[Any]:
     """Makes the long copies to the device among some jobs, and gives the other jobs. Waits until the arrays were read.
     """
     rest = []

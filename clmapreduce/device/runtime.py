@@ -212,7 +212,7 @@ class SentTable:
 
 
 class Executable:
-    """A plan whose kernels are built on one queue; `submit` launches it. sent: gives a table's copy on the device.
+    """A plan whose kernels are built on one queue; `submit` launches it. on_device: gives a table's copy on the device.
     work: the plan's operations, roughly: each of its launches has so many at most.
 
     tables: the copies of the plan's tables. launches: one for each stage. key: under which a context's cache holds it.
@@ -222,11 +222,11 @@ class Executable:
 
     def __init__(
         self, plan: Plan, queue: hostsched.Queue, kernels: MutableMapping[KernelSpec, Built],
-        sent: Callable[[LaunchTable], SentTable], work: float = 0.0,
+        on_device: Callable[[LaunchTable], SentTable], work: float = 0.0,
     ) -> None:  # fmt: skip
         check_groups(plan, queue.facts)
         self.plan, self.work = plan, work
-        self.tables = {name: sent(table) for name, table in plan.tables.items()}
+        self.tables = {name: on_device(table) for name, table in plan.tables.items()}
         self._queue = queue
         self._replays: dict[Hashable, hostsched.Replay] = {}
         built = _build_kernels([stage.spec for stage in plan.stages], queue, kernels)

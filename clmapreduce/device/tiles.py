@@ -18,7 +18,7 @@ SPARE = 8
 def may_stream(context: Context, cut: Sequence[Any], targets: Any) -> bool:
     """Whether a call on some arrays that would be cut is streamed where it has no room, or shared by several devices
     where it is long: not if one of them, or of its targets (None, one or a tuple), lives on the device, nor if the
-    device reads host memory in place and nobody set a limit.
+    device reads host memory in place and there is no limit.
     """
     if not on_host(cut, targets):
         return False

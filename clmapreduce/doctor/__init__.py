@@ -1,1 +1,1 @@
-"""What `clmapreduce doctor` runs: small calls on every device beside known results."""
+"""The checks of `clmapreduce doctor`: small calls on every device, compared with known results."""

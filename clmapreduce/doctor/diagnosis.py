@@ -1,4 +1,5 @@
-"""What OpenCL offers here, what is missing, how to mend it, and whether each device computes rightly: as data."""
+"""The state of OpenCL here as data: drivers, what is missing, how to repair it, whether each device computes correctly.
+"""
 
 from __future__ import annotations
 
@@ -130,7 +131,7 @@ def mark(runtime: dict[str, Any]) -> str:
 
 
 def mend(runtime: dict[str, Any]) -> list[str]:
-    """The line that mends a driver which is there and does not load; nothing for others."""
+    """The command that repairs a driver which is installed and does not load; nothing for others."""
     if mark(runtime) != "FAIL":
         return []
     if runtime["origin"] == "pip":

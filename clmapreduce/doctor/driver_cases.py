@@ -1,4 +1,4 @@
-"""What drivers were seen to compute wrongly without an error, as checks of the self-test."""
+"""Checks of the self-test for known silent faults of drivers."""
 
 from __future__ import annotations
 

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from clmapreduce.domain.integers import Integers, Whole
-from clmapreduce.domain.packed_intervals import PackedIntervals, intervals_of, laid, lengths_of
+from clmapreduce.domain.packed_intervals import PackedIntervals, intervals_of, lengths_of, pack
 
 
 @dataclass(frozen=True, eq=False)
@@ -19,11 +19,13 @@ class Blocks:
     clusters: (K, 2) int64, first row and end of each cluster: sorted, disjoint, none empty. Rows outside all of them
     have no columns, like those of a cluster without intervals.
     offsets: (K + 1,) int64: cluster k has the intervals offsets[k] to offsets[k + 1].
-    lists: the intervals, (L, 2) int32 or int64, first column and end, or laid: sorted within a cluster, disjoint, those
-    that touch or overlap made one, none empty. So every pair counts once. `intervals` and `laid` are either form.
-    rows, columns: of all, covered or not.
+    lists: the intervals, (L, 2) int32 or int64, first column and end, or packed. They are sorted within a cluster,
+    disjoint and not empty; intervals that touch or overlap are joined. So every pair counts once. `intervals` and
+    `packed` give the two forms.
+    rows, columns: the numbers of all rows and columns, covered or not.
 
-    Taken as they are: who makes one keeps this promise. Equal only to itself, so that plans can be kept per object.
+    Nothing is checked here: the code that makes a Blocks has checked it. Equal only to itself, so that plans can be
+    cached per object.
     """
 
     clusters: Integers
@@ -38,11 +40,11 @@ class Blocks:
         return intervals_of(self.lists, self.offsets) if isinstance(self.lists, PackedIntervals) else self.lists
 
     @cached_property
-    def laid(self) -> PackedIntervals:
+    def packed(self) -> PackedIntervals:
         """The intervals as positions and shifts."""
         if isinstance(self.lists, PackedIntervals):
             return self.lists
-        return laid(self.lists, self.offsets, shortest(self.columns))
+        return pack(self.lists, self.offsets, shortest(self.columns))
 
     def part(self, first: int, end: int) -> Blocks:
         """The blocks of some rows, from `first` to before `end`, which count from 0 then."""
@@ -66,7 +68,7 @@ class Blocks:
     @cached_property
     def lengths(self) -> Integers:
         """(K,) columns that every row of a cluster meets."""
-        return lengths_of(self.laid, self.offsets)
+        return lengths_of(self.packed, self.offsets)
 
     @cached_property
     def pairs(self) -> int:

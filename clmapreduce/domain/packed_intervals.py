@@ -44,7 +44,7 @@ def lay(intervals: Whole, offsets: Integers) -> None:
     begin[...] = steps
 
 
-def laid(intervals: Whole, offsets: Integers, dtype: Any) -> PackedIntervals:
+def pack(intervals: Whole, offsets: Integers, dtype: Any) -> PackedIntervals:
     """Lists of intervals, offsets as for `lay`. Strip by strip, as many whole lists as fill one."""
     places = np.empty(intervals.shape, dtype)
     cuts = np.searchsorted(offsets, np.arange(STRIP, len(intervals), STRIP))

@@ -18,7 +18,7 @@ class Stretches:
     """
 
     def __init__(self, blocks: Blocks, narrow: bool, tile: int = 1) -> None:
-        offsets, lists = (blocks.offsets, blocks.laid) if tile == 1 else whole_first(blocks, tile)
+        offsets, lists = (blocks.offsets, blocks.packed) if tile == 1 else whole_first(blocks, tile)
         gaps = np.stack([np.append(0, blocks.clusters[:, 1]), np.append(blocks.clusters[:, 0], blocks.rows)], 1)
         gaps = gaps[gaps[:, 0] < gaps[:, 1]]
         nothing = np.zeros(len(gaps), np.int64)

@@ -8,7 +8,7 @@ import numpy as np
 
 from clmapreduce.domain.blocks import Blocks, from_counts, shortest
 from clmapreduce.domain.integers import Integers
-from clmapreduce.domain.packed_intervals import PackedIntervals, laid
+from clmapreduce.domain.packed_intervals import PackedIntervals, pack
 
 
 def whole_first(blocks: Blocks, tile: int) -> tuple[Integers, PackedIntervals]:
@@ -28,4 +28,4 @@ def whole_first(blocks: Blocks, tile: int) -> tuple[Integers, PackedIntervals]:
     before = np.repeat(wholes[blocks.offsets[1:]], blocks.counts) + others[:-1]
     intervals[before[left]] = np.stack([begin, low], 1)[left]
     intervals[(before + left)[right]] = np.stack([high, end], 1)[right]
-    return offsets, laid(intervals, offsets, shortest(blocks.columns))
+    return offsets, pack(intervals, offsets, shortest(blocks.columns))

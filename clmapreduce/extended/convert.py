@@ -24,8 +24,8 @@ def extended(values: Any, dtype: Any = DD) -> Any:
 
     values: an array, a number or lists of them: floats, integers of any length, texts such as "0.1", `Decimal`,
     `Fraction`, mpmath's `mpf`, or an array of such numbers. dtype: `cm.dd`, `cm.df`, `cm.qd` or `cm.qf`. Each value is
-    rounded to the nearest word, what is left to the next, and so on; infinities and NaN stay. Raises DTypeError naming
-    a value that is no such number.
+    rounded to the first word, the rest to the next word, and so on; infinities and NaN are unchanged. Raises DTypeError
+    naming a value of another kind.
     """
     target = dtype_of(dtype)
     if not is_extended(target):
@@ -43,12 +43,13 @@ def extended(values: Any, dtype: Any = DD) -> Any:
 
 
 def exact(values: Any, kind: Any = Fraction, digits: int | None = None) -> Any:
-    """The values of numbers in several floats: an array of objects of the same shape; one number gives one.
+    """The values of numbers in several floats: an array of objects of the same shape; a single number gives a single
+    object.
 
-    values: an array of `cm.dd`, `cm.df`, `cm.qd` or `cm.qf`. kind: `Fraction`, `Decimal`, `str`, or a class that floats
-    convert to, such as `mpmath.mpf`, in which the words are then added, in that class's precision; the first three are
-    exact. digits: how many of them Decimals and texts have, rounded to the nearest; None for all. A Fraction cannot be
-    infinite or NaN: these are floats. Raises DTypeError for another dtype.
+    values: an array of `cm.dd`, `cm.df`, `cm.qd` or `cm.qf`. kind: `Fraction`, `Decimal` or `str`, which are exact; or
+    a class that can be made from floats, such as `mpmath.mpf`, whose objects are added in the precision of that class.
+    digits: the number of digits of Decimals and texts, rounded to the nearest; None for all. A Fraction cannot be
+    infinite or NaN: these values are floats. Raises DTypeError for another dtype.
     """
     array = np.asarray(values)
     if not is_extended(array.dtype):

@@ -1,4 +1,4 @@
-"""What is offered for numbers in several floats: fills the table EXTENDED."""
+"""The operations on numbers in several floats: fills the table EXTENDED."""
 
 from __future__ import annotations
 

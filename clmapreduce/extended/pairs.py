@@ -38,7 +38,7 @@ def accumulated(acc: Extended, values: Sequence[Any]) -> Extended:
     result, and (k² / 2 + 8 k + 13) u² of the magnitudes of the values together.
 
     First words are added as in TwoSum; what they lose and the second words are added as floats: 8 operations a value,
-    where `add` takes 27. Of an infinite sum the second word may be NaN; `finished` mends that.
+    where `add` takes 27. Of an infinite sum the second word may be NaN; `finished` corrects that.
     """
     _, first, *others = alike(acc, *values)
     total, low = first["hi"], first["lo"]

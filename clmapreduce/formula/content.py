@@ -1,4 +1,4 @@
-"""What objects are made of, as values: kernels are found again by them.
+"""The content of objects, as values, which are keys of kernels.
 
 Formulas, operators and pairs are compared by identity where they are worked on. Those that are traced twice from the
 same function are other objects, of equal content.

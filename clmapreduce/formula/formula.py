@@ -164,10 +164,10 @@ class Formula(HasContent):
     @property
     def dtypes(self) -> tuple[DType, ...]:
         """Every scalar dtype met on the way, the index's int64 left out."""
-        met = [node.dtype for node in self.nodes if not isinstance(node, Index)]
+        every = [node.dtype for node in self.nodes if not isinstance(node, Index)]
         for operand in self.inputs:
-            met += [part for part, _ in leaves(operand.dtype).values()]
-        return tuple(dict.fromkeys(met))
+            every += [part for part, _ in leaves(operand.dtype).values()]
+        return tuple(dict.fromkeys(every))
 
     def windowed(self, names: Container[str]) -> Formula:
         """The same formula where the arrays of some names hold windows."""

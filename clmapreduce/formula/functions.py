@@ -66,7 +66,8 @@ def apply(name: str, *operands: Operand) -> Node:
     """The node `name(*operands)`; an array of such nodes where an operand is one.
 
     Python numbers take the dtype their partners need, and so does what is computed from them alone.
-    Raises FormulaError for what is no number, DTypeError for numbers that the function or the dtype cannot take.
+    Raises FormulaError for an argument that is not a number, DTypeError for numbers that the function or the dtype
+    cannot take.
     """
     function = FUNCTIONS[name]
     if len(operands) != function.arity:
@@ -274,9 +275,9 @@ def _power(base: Any, exponent: Any) -> Any:
     """numpy.power, where integers to negative powers are 0 but for the bases 1 and -1; NumPy refuses them."""
     if np.result_type(base, exponent).kind not in "iu" or not np.any(np.less(exponent, 0)):
         return np.power(base, exponent)
-    raised = np.power(base, np.maximum(exponent, 0))
+    product = np.power(base, np.maximum(exponent, 0))
     inverse = np.where(np.equal(np.abs(base), 1), np.power(base, np.bitwise_and(exponent, 1)), 0)
-    return np.where(np.less(exponent, 0), inverse, raised).astype(raised.dtype)
+    return np.where(np.less(exponent, 0), inverse, product).astype(product.dtype)
 
 
 def _erf(x: Any) -> Any:

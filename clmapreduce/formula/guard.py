@@ -13,11 +13,11 @@ from clmapreduce.formula.trace import as_value
 
 
 def guard(condition: Any, value: Any) -> Value:
-    """`value` as an output that is stored only where `condition` holds; elsewhere the memory of `out=` stays untouched.
+    """`value` as an output that is stored only where `condition` is True; other elements of `out=` do not change.
 
-    For what a function given to `cm.Map` or `cm.fuse` returns, alone or in a tuple; the call then needs `out=`, of the
-    result's own dtype. Where both sides should be written, `cm.where` costs less: it has no branch. Raises FormulaError
-    outside of such a function.
+    A function under `cm.Map` or `cm.fuse` may return it, alone or in a tuple. The call then needs `out=`, of the dtype
+    of the result. To write a value in both cases, use `cm.where`, which has no branch and is faster. Raises
+    FormulaError outside of such a function.
     """
     guarded = as_value(value, "the guarded value")
     if not isinstance(condition, Node) and not any(isinstance(node, Node) for node in (condition, value)):

@@ -28,8 +28,8 @@ def c_source(text: str) -> Callable[[Node, Node], Node]:
     """A combine for `cm.Operator` from an OpenCL C expression of `a` and `b`: `c_source("fmax(a, b)")`.
 
     The text goes to the compiler as it is: never build it from input that you do not trust. a, b and the result have
-    the values' dtype. Raises FormulaError when a or b is not used, or the text is no expression, with a caret under the
-    place. What only a compiler finds wrong raises BuildError at the first call.
+    the values' dtype. Raises FormulaError, with a mark at the place, if a or b is not used or the text is not an
+    expression. Errors that only a compiler detects raise BuildError at the first call.
     """
     if not isinstance(text, str):
         raise FormulaError(f"c_source takes a text such as 'fmax(a, b)', not {quoted(text)}")

@@ -35,7 +35,7 @@ def trace(function: Callable[..., Any], inputs: Sequence[Input], what: str) -> F
 
 
 def call(function: Callable[..., Any], values: Sequence[Value], what: str) -> Any:
-    """`function` on symbols, its mistakes told in our words."""
+    """`function` on symbols, with our errors for its mistakes."""
     plain = function.function if isinstance(function, _Own) else function
     if isinstance(plain, np.ufunc):
         raise FormulaError(f"{what} is numpy.{plain.__name__}, which takes no traced values; use those of cm.math")

@@ -1,4 +1,4 @@
-"""What a library of tensors brings, so that gradients of reductions can be written once."""
+"""The interface to a library of tensors, so that gradients of reductions are written once."""
 
 from __future__ import annotations
 

@@ -33,7 +33,7 @@ class JaxArray(GuestArray):
         return JaxArray(self.array.reshape(shape), self.source)
 
     def view(self, dtype: DType | None) -> JaxArray:
-        """Complex numbers as parts by turns, or the other way round."""
+        """Complex numbers as alternating real and imaginary parts, or the reverse."""
         x, outer = self.array, self.shape[:-1]
         if jnp.iscomplexobj(x):
             return JaxArray(jnp.stack([x.real, x.imag], -1).reshape(*outer, -1), self.source)

@@ -2,27 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from clmapreduce.jax.genred import Genred
-from clmapreduce.pairwise.generic import shorthand
+from clmapreduce.pairwise.generic import Shorthands
 
-
-def generic_sum(formula: str, output: str, *aliases: str, **kwargs: Any) -> Genred:
-    """As `cm.generic_sum`."""
-    return shorthand(Genred, "Sum", formula, output, aliases, kwargs)
-
-
-def generic_logsumexp(formula: str, output: str, *aliases: str, **kwargs: Any) -> Genred:
-    """As `cm.generic_logsumexp`."""
-    return shorthand(Genred, "LogSumExp", formula, output, aliases, kwargs)
-
-
-def generic_argmin(formula: str, output: str, *aliases: str, **kwargs: Any) -> Genred:
-    """As `cm.generic_argmin`."""
-    return shorthand(Genred, "ArgMin", formula, output, aliases, kwargs)
-
-
-def generic_argkmin(formula: str, output: str, *aliases: str, **kwargs: Any) -> Genred:
-    """As `cm.generic_argkmin`."""
-    return shorthand(Genred, "ArgKMin", formula, output, aliases, kwargs)
+_shorthands = Shorthands(Genred)
+generic_sum, generic_logsumexp = _shorthands.generic_sum, _shorthands.generic_logsumexp
+generic_argmin, generic_argkmin = _shorthands.generic_argmin, _shorthands.generic_argkmin

@@ -44,7 +44,7 @@ class JaxSolver(Solver):
 
     def __call__(self, *arrays: Any, **options: Any) -> Any:
         """The solution for these arrays. x0 may be a JAX array; a preconditioner is called as of a `Solver`. Raises
-        ModeError where numbers are asked for that are not there yet under jit, grad or vmap: x0, and the status.
+        ModeError for x0 and the status under jit, grad or vmap, because there are no values yet.
         """
         call = system_call(self, tuple(map(array_of, arrays)), options, _first_guess)
         values = jax_arrays(call.arrays)

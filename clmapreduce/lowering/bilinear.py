@@ -59,8 +59,8 @@ def factored_pair(
     products = tuple(finding.bilinear(k, part) for k, part in enumerate(parts.values()))
     results = {place: p.result for place, p in zip(parts, products, strict=True)}
     values_left = _replaced(values, _bounded(values, results))
-    met = {id(node) for node in postorder([node for product in products for node in product.nodes])}
-    centres = tuple(centre for centre in finding.writer.centres.values() if id(centre[0]) in met)
+    used = {id(node) for node in postorder([node for product in products for node in product.nodes])}
+    centres = tuple(centre for centre in finding.writer.centres.values() if id(centre[0]) in used)
     return Factoring(values_left, products, centres)
 
 
@@ -84,8 +84,8 @@ class _Part:
 
 @dataclass
 class _Finding:
-    """The largest parts of some values that are inner products, by id and in the order they are met. rough: nodes that
-    may be off by a share of themselves.
+    """The largest parts of some values that are inner products, by id and in the order of their occurrence. rough:
+    nodes that may be off by a share of themselves.
     """
 
     role: dict[int, Role]
@@ -95,7 +95,7 @@ class _Finding:
     parts: dict[int, _Part] = field(default_factory=dict)
 
     def find(self, values: Sequence[Node], exponents: int) -> None:
-        """From above: what is found is not looked into. exponents: as for `factored_pair`."""
+        """From above: nothing inside of a product is searched. exponents: as for `factored_pair`."""
         expander = Expander(self.role, self.writer)
         expander.expand(values)
         visited: set[int] = set()

@@ -198,6 +198,6 @@ def _finished(
 
 def _used(values: Sequence[Node], loops: Sequence[Contraction]) -> Callable[[PairInput], bool]:
     """Which inputs a pair reads."""
-    met = {id(node) for node in nodes_below([*values, *(loop.term for loop in loops)])}
+    below = {id(node) for node in nodes_below([*values, *(loop.term for loop in loops)])}
     walked = {id(operand) for loop in loops for operand, _ in loop.wide}
-    return lambda operand: id(operand) in walked or any(id(symbol) in met for symbol in operand.all_symbols)
+    return lambda operand: id(operand) in walked or any(id(symbol) in below for symbol in operand.all_symbols)

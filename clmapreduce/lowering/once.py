@@ -1,4 +1,4 @@
-"""What follows from a pair is computed once for it, whatever the lengths that are planned."""
+"""Data that depend on a pair alone are computed once for it, whatever the lengths of a plan."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is computed for one pair (row, column), as scalar nodes: the form that kernels are made from.
+"""The computation for one pair (row, column), as scalar nodes, from which kernels are made.
 
 A *row* is an index that stays, a *column* one that is reduced; which of them is KeOps' i depends on the axis. What
 depends on the row alone is computed once per row and kept, what depends on the column alone once per column and tile,
@@ -178,7 +178,7 @@ class Pair(HasContent):
 
 @dataclass(frozen=True, eq=False)
 class Terms:
-    """The nodes at which a pair's values meet what depends on less: per role, in the order they were found."""
+    """The nodes at which a pair's values meet what depends on less: per role, in the order of their occurrence."""
 
     uniform: tuple[Node, ...]
     rows: tuple[Node, ...]
@@ -222,8 +222,8 @@ def find_terms(
     def is_term(node: Node, user: Role) -> bool:
         """Whether `node` is a term of what uses it."""
         mine = role[id(node)]
-        kept = node.dtype != BOOL and not isinstance(node, TableSymbol)
-        return mine is not user and mine is not Role.PAIR and kept and not is_constant(node)
+        storable = node.dtype != BOOL and not isinstance(node, TableSymbol)
+        return mine is not user and mine is not Role.PAIR and storable and not is_constant(node)
 
     visited: set[tuple[int, Role]] = set()
     todo = [(node, Role.PAIR) for node in [*values, *(c.term for c in contractions)][::-1]]

@@ -26,7 +26,7 @@ class Difference:
 class Atom:
     """A factor of monomials: a node of one role but PAIR, less the centre of the difference it is a side of, if any.
 
-    place: the order in which the atoms of a role were met.
+    place: the order in which the atoms of a role occurred.
     """
 
     node: Node
@@ -88,14 +88,14 @@ class Writer:
     def sum(self, total: Sum) -> Node:
         """A sum that is not empty; what has the same coefficient and parameters is added first."""
         groups: dict[tuple[float, Monomial], list[Node]] = {}
-        bare: list[Node] = []
+        constants: list[Node] = []
         for monomial, number in total.items():
             parameters, rest = factors(monomial, Role.PARAMETER), factors(monomial, Role.ROW, Role.COLUMN)
             if rest:
                 groups.setdefault((number, parameters), []).append(self.product(rest))
             else:
-                bare.append(self.scale(number, parameters))
-        return _chain("add", [*(self.scaled(*key, _chain("add", nodes)) for key, nodes in groups.items()), *bare])
+                constants.append(self.scale(number, parameters))
+        return _chain("add", [*(self.scaled(*key, _chain("add", nodes)) for key, nodes in groups.items()), *constants])
 
     def product(self, monomial: Monomial) -> Node:
         """The product of some factors."""

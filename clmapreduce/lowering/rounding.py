@@ -13,18 +13,19 @@ from clmapreduce.formula.node import Apply, Node, postorder
 from clmapreduce.lowering.unique import never_negative
 
 KEEPING = frozenset({"multiply", "negative", "abs", "divide", "divide_fast", "sqrt", "sqrt_fast"})
-"""Functions of which every argument may be off by a share of itself."""
+"""Functions whose arguments may all have a relative error."""
 
 
 def relative_nodes(values: Sequence[Node], first: int = 0) -> frozenset[int]:
-    """Ids of those nodes. Of the values before the `first` no share may be lost."""
+    """Ids of the nodes that may have a relative error. The values before the `first` may not."""
     nodes = list(postorder(values))
-    lost = {id(value) for value in values[:first]}
+    exact = {id(value) for value in values[:first]}
     positive = never_negative(values)
     for node in reversed(nodes):
         if isinstance(node, Apply):
-            lost.update(id(arg) for k, arg in enumerate(node.args) if id(node) in lost or not _keeps(node, k, positive))
-    return frozenset(id(node) for node in nodes if id(node) not in lost)
+            inherit = id(node) in exact
+            exact.update(id(arg) for k, arg in enumerate(node.args) if inherit or not _keeps(node, k, positive))
+    return frozenset(id(node) for node in nodes if id(node) not in exact)
 
 
 def _keeps(node: Apply, place: int, positive: frozenset[int]) -> bool:

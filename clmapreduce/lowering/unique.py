@@ -1,4 +1,4 @@
-"""Nodes told by what they compute: equal ones as one object, and those that are never below 0."""
+"""Equal nodes become one object; and which nodes are never below 0."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def unique(values: Sequence[Node]) -> tuple[Node, ...]:
 
 
 def never_negative(values: Sequence[Node]) -> frozenset[int]:
-    """Ids of the nodes below some values that are seen to be squares, or made of such and numbers from 0 on."""
+    """Ids of the nodes below some values that are squares, or computed from squares and numbers from 0 on."""
     odd: dict[int, frozenset[int]] = {}
     for node in postorder(values):
         left = _factors_left(node, odd)

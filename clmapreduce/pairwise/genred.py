@@ -18,16 +18,16 @@ from clmapreduce.vector.parse import parse
 class Genred:
     """A reduction over i (axis=0, the default) or j (axis=1) of a formula in KeOps' notation.
 
-    formula: such as "Exp(-SqDist(x, y) / g) * b". aliases: one per argument of a call, such as "x = Vi(3)",
-    "y = Vj(3)", "g = Pm(1)"; "x = Vi(0, 3)" and "x = Var(0, 3, 0)" say the argument's place too, and
-    Var(place, dim, category) may stand in the formula itself. reduction_op: a name of `docs/guides/pairwise.md`, or a
-    cm.Operator. opt_arg: K of KMin, ArgKMin and KMin_ArgKMin. formula2: the weight of LogSumExp and SumSoftMaxWeight.
-    dtype_acc, use_double_acc, sum_scheme: how sums are kept. precision="exact", or KeOps' use_fast_math=False, takes
-    functions as in maps, not the fast ones of inner loops. enable_chunks, rec_multVar_highdim, dtype and cuda_type are
-    KeOps' and change nothing.
+    formula: such as "Exp(-SqDist(x, y) / g) * b". aliases: one per argument of a call, such as "x = Vi(3)", "y =
+    Vj(3)", "g = Pm(1)"; "x = Vi(0, 3)" and "x = Var(0, 3, 0)" also name the place of the argument. The formula itself
+    may contain Var(place, dim, category). reduction_op: a name in `docs/guides/pairwise.md`, or a cm.Operator. opt_arg:
+    K of KMin, ArgKMin and KMin_ArgKMin. formula2: the weight of LogSumExp and SumSoftMaxWeight. dtype_acc,
+    use_double_acc, sum_scheme: the dtype and the method of sums. precision="exact", or KeOps' use_fast_math=False:
+    functions as in maps, instead of the faster ones of inner loops. enable_chunks, rec_multVar_highdim, dtype and
+    cuda_type are KeOps' keywords and have no effect.
 
-    Raises FormulaError naming what is unknown in a formula, ShapeError for dimensions that do not fit, ModeError or
-    DTypeError for options that are not offered.
+    Raises FormulaError naming the unknown part of a formula, ShapeError for dimensions that do not fit, ModeError or
+    DTypeError for unsupported options.
     """
 
     reducing: ClassVar[type[Reduced]] = Reduced
@@ -70,10 +70,10 @@ class Genred:
         self, *args: Any, backend: str = "auto", device_id: int = -1, ranges: Any = None, out: Any = None,
         mode: str = "auto", context: Context | None = None, wait_for: Sequence[Any] = (), progress: Any = None,
     ) -> Any:  # fmt: skip
-        """The reduction for these arrays, one per alias: (.., M, D) for Vi, (.., N, D) for Vj, (.., D) or, for D = 1, a
+        """The reduction of these arrays, one per alias: (.., M, D) for Vi, (.., N, D) for Vj, (.., D) or, for D = 1, a
         number for Pm.
 
-        Returns (.., M, ...) for axis=1, (.., N, ...) for axis=0, NumPy or, where a DeviceArray was given, DeviceArrays.
+        Returns (.., M, ...) for axis=1, (.., N, ...) for axis=0: DeviceArrays if an argument is one, else NumPy arrays.
         Raises ShapeError and DTypeError naming the alias before anything is launched.
         """
         return self._reduced(

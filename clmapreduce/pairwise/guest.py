@@ -51,7 +51,7 @@ class GuestArray(ABC):
 
     @abstractmethod
     def view(self, dtype: DType | None) -> GuestArray:
-        """Complex numbers as parts by turns, or the other way round."""
+        """Complex numbers as alternating real and imaginary parts, or the reverse."""
 
     @abstractmethod
     def __getitem__(self, key: Any) -> GuestArray:

@@ -126,7 +126,7 @@ class Inputs:
 
     @property
     def shape(self) -> Shape:
-        """(.., M, N), with 1 for what is not there."""
+        """(.., M, N), with 1 for axes that are missing."""
         return (*self.batch, 1 if self.rows is None else self.rows, 1 if self.cols is None else self.cols)
 
     @property

@@ -94,9 +94,9 @@ class Solver:
 class KernelSolve:
     """Solves (α Id + K) a = b, K a the sum over i (axis=0, the default) or j (axis=1) of a formula linear in a.
 
-    formula, aliases and the keywords: as of `Genred`. varinvalias: the alias of a, or Var(place, dim, category). The
+    formula, aliases and the keywords: as for `Genred`. varinvalias: the alias of a, or Var(place, dim, category). The
     operator must be symmetric and positive definite; nothing checks that. Columns of b that the formula does not mix
-    are systems of their own.
+    are separate systems.
     """
 
     solving: ClassVar[type[Solver]] = Solver
@@ -128,7 +128,7 @@ class KernelSolve:
         ranges: Any = None, max_iterations: int | None = None, preconditioner: Any = None, x0: Any = None,
         return_status: bool = False, mode: str = "auto", context: Context | None = None, progress: Any = None,
     ) -> Any:  # fmt: skip
-        """a for these arrays, one per alias, b in the place of a: (.., M, D) for axis=1, (.., N, D) for axis=0.
+        """a for these arrays, one per alias, with b in the place of a: (.., M, D) for axis=1, (.., N, D) for axis=0.
 
         The keywords and errors are those of `Solver`.
         """

@@ -1,4 +1,4 @@
-"""What parts of the columns give, merged by the host in float64."""
+"""Results of parts of the columns, merged by the host in float64."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ class PlaceMerger:
 
 @dataclass(frozen=True)
 class Parts:
-    """How parts of one reduction are merged. of: the reduction that parts are given by; "" for its own."""
+    """How parts of one reduction are merged. of: the reduction that computes the parts; "" for the same one."""
 
     merger: Callable[[Sequence[Output]], Any]
     of: str = ""

@@ -32,7 +32,7 @@ class Reduced:
     """A callable reduction. Its arguments are one array per placeholder, in the order of their indices: (.., M, D) or
     (.., N, D) or (.., D). Its result is that of the reduction.
 
-    Raises, at once, what does not depend on the arrays: unknown names and options, an axis that is none, weights
+    Raises, at once, what does not depend on the arrays: unknown names and options, a wrong axis, weights
     missing or in excess, dimensions that the reduction does not take.
     """
 
@@ -129,7 +129,7 @@ def _cached_operator(reduction: str | Operator) -> PairReduction:
 
 
 def _operator(reduction: Any) -> PairReduction:
-    """The operator; equal ones are one object, so that kernels are found again. Raises ModeError for what is none."""
+    """The operator; equal ones are one object, so that kernels are reused. Raises ModeError for any other object."""
     return _cached_operator(reduction) if isinstance(reduction, (str, Operator)) else pair_reduction(reduction)
 
 

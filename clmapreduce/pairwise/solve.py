@@ -88,7 +88,7 @@ def _advanced(state: _State, alpha: Any, limit: Any) -> Any:
     return x, r, squared, where(sound, count + 1, count), sound
 
 
-def _turned(r: Any, z: Any, p: Any, rz: Any, sound: Any) -> Any:
+def _next_direction(r: Any, z: Any, p: Any, rz: Any, sound: Any) -> Any:
     """The next direction, conjugate to those before, from z = M⁻¹ r."""
     new = _sum(r * z)
     return where(sound, z + new / rz * p, p), where(sound, new, rz)
@@ -97,7 +97,7 @@ def _turned(r: Any, z: Any, p: Any, rz: Any, sound: Any) -> Any:
 def _stepped(state: _State, alpha: Any, limit: Any, inverse: Any = None) -> Any:
     """All of the state but q, after a step and a turn."""
     x, r, squared, count, sound = _advanced(state, alpha, limit)
-    p, rz = _turned(r, r if inverse is None else inverse * r, state.p, state.rz, sound)
+    p, rz = _next_direction(r, r if inverse is None else inverse * r, state.p, state.rz, sound)
     return x, r, p, squared, rz, count
 
 
@@ -108,7 +108,7 @@ def _of_values(function: Callable[..., Any]) -> Callable[..., Any]:
 
 
 _step = fuse(_of_values(_stepped))
-_advance, _turn = fuse(_of_values(_advanced)), fuse(_turned)
+_advance, _turn = fuse(_of_values(_advanced)), fuse(_next_direction)
 _remainder = fuse(lambda b, x, q, alpha: b - q - alpha * x)
 _first = fuse(lambda r, z: (_sum(r * r), _sum(r * z)))
 _scale = fuse(lambda inverse, r: inverse * r)

@@ -1,4 +1,4 @@
-"""What users give for variables: arrays with a category, by KeOps' rules of shapes."""
+"""Arrays of users as variables: each with a category, by KeOps' rules of shapes."""
 
 from __future__ import annotations
 
@@ -116,7 +116,7 @@ def reshaped(x: Array, shape: tuple[int, ...]) -> Array:
 
 
 def as_real(x: Array) -> Array:
-    """A complex array as real and imaginary parts by turns, (.., 2 D)."""
+    """A complex array as alternating real and imaginary parts, (.., 2 D)."""
     if x.dtype.kind != "c":
         return x
     part = np.dtype(f"f{x.dtype.itemsize // 2}")

@@ -40,7 +40,7 @@ class PairRequest:
 
 @lru_cache(maxsize=256)
 def passes_of(form: PairRequest) -> Passes:
-    """The passes of a request; equal requests share them, so that kernels are found again."""
+    """The passes of a request; equal requests share them, so that kernels are reused."""
     inputs = {}
     formulas = (form.formula,) if form.weight is None else (form.formula, form.weight)
     tables, others = tables_of(formulas)

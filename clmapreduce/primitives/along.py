@@ -251,7 +251,7 @@ def _has_room(arrays: Sequence[Any], context: Context) -> bool:
 
 
 def _mask(where: Any, shape: Shape) -> Any:
-    """The mask of every value. Raises DTypeError for what is none, ShapeError where it does not broadcast."""
+    """The mask of every value. Raises DTypeError if it is not of bools, ShapeError if it does not broadcast."""
     keep = where if isinstance(where, DeviceArray) else np.asarray(where)
     if keep.dtype != BOOL:
         raise DTypeError(f"where has dtype {keep.dtype}; give bools, such as where=x > 0")

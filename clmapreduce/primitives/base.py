@@ -1,4 +1,4 @@
-"""What all primitives share: composition with `>>`, `explain` and `source`."""
+"""The base of all primitives: composition with `>>`, `explain` and `source`."""
 
 from __future__ import annotations
 

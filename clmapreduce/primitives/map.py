@@ -73,11 +73,11 @@ class Map(Primitive):
         out: Any = None, length: int | None = None, tiles: int | None = None, progress: Any = None,
         **named: Any,
     ) -> Any:  # fmt: skip
-        """f at every index of the broadcast inputs: one array per output, of the broadcast shape.
+        """The values of f at every index of the broadcast inputs: one array per output, of the broadcast shape.
 
-        values: arrays and numbers; with an expression string also by name. length: the result's length when no array
-        gives one. DeviceArrays among the inputs give DeviceArrays, not waited for; else NumPy arrays. Raises
-        ShapeError, DTypeError or FormulaError before anything is launched.
+        values: arrays and numbers; with an expression string also by name. length: the result's length if no array has
+        it. If an input is a DeviceArray, the outputs are DeviceArrays and the call does not wait; else they are NumPy
+        arrays. Raises ShapeError, DTypeError or FormulaError before anything is launched.
         """
         ordered, options = self.ordered(values, named), Options(mode, context, wait_for, out, tiles)
         if is_traced(ordered):
@@ -87,7 +87,7 @@ class Map(Primitive):
         return results[0] if len(results) == 1 else tuple(results)
 
     def ordered(self, values: Sequence[Any], named: dict[str, Any]) -> Sequence[Any]:
-        """A call's arguments in order. Raises FormulaError for names that are none, or that are missing."""
+        """A call's arguments in order. Raises FormulaError for unknown and for missing names."""
         if not named:
             return values
         if self.expression is None:

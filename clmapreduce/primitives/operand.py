@@ -1,4 +1,4 @@
-"""What is reduced: an operator bound to the formula of its values, once per kind of arguments."""
+"""The operand of a reduction: an operator bound to the formula of its values, once per kind of arguments."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def in_dtype(value: Any, dtype: DType | None, name: str) -> Any:
 
 
 def converted(value: Value, dtype: DType) -> Value:
-    """A value in the dtype of a number. Raises DTypeError for a record that is none."""
+    """A value in the dtype of a number. Raises DTypeError for a record of another kind."""
     if isinstance(value, Record) and not isinstance(value, Extended):
         raise DTypeError(f"dtype={dtype}: records are no numbers; convert their fields by a map in front")
     return cast(value, dtype)  # type: ignore[arg-type]  # an extended number converts as a node does
@@ -75,7 +75,7 @@ def fitted(formula: Formula, bound: Bound) -> Formula:
 
 
 def operand(op: Any) -> Operand:
-    """The operand for an operator; equal ones are shared, so that kernels are found again."""
+    """The operand for an operator; equal ones are shared, so that kernels are reused."""
     return _cached_operand(reductions.operator(op))
 
 

@@ -36,7 +36,7 @@ from clmapreduce.reductions.names import Op
 
 
 class Partials(Primitive):
-    """A reduce that keeps its partials. Called like `Reduce` on a vector, it returns a `KeptPartials`."""
+    """A reduction that stores its partial results. A call on a vector returns a `KeptPartials`."""
 
     def __init__(self, op: Op) -> None:
         self._operand = operand(op)
@@ -57,9 +57,9 @@ class Partials(Primitive):
         self, *values: Any, mode: str = "auto", context: Context | None = None, wait_for: Sequence[Any] = (),
         tiles: int | None = None, dtype: Any = None, progress: Any = None,
     ) -> KeptPartials:  # fmt: skip
-        """The partials of a vector of values (L,); they stay on the device.
+        """The partial results of a vector (L,). They stay on the device.
 
-        dtype: to which values are converted first, such as `cm.dd`. Raises ShapeError for more than one dimension.
+        dtype: values are converted to it first, such as `cm.dd`. Raises ShapeError for more than one dimension.
         """
         options = Options(mode, context, wait_for, None, tiles)
         number = None if dtype is None else number_of(dtype)
@@ -96,8 +96,8 @@ def keeps(arguments: Arguments, executable: Executable, bound: Bound, options: O
 
 
 class KeptPartials:
-    """Partials in Fenwick layout, on their device: entry i holds the reduction of values i−lowbit(i)+1 … i (one-based),
-    entry 0 the identity.
+    """Partial results in Fenwick layout, on a device: entry i holds the reduction of values i−lowbit(i)+1 … i (counted
+    from 1), entry 0 the identity.
     """
 
     def __init__(self, accumulators: DeviceArray, bound: Bound, length: int, on_device: bool) -> None:
@@ -120,8 +120,8 @@ class KeptPartials:
     def prefix(
         self, i: Any = None, *, mode: str = "auto", wait_for: Sequence[Any] = (), out: Any = None, progress: Any = None,
     ) -> Any:  # fmt: skip
-        """The reduction of the first i values, for an array of i (any shape, 0 ≤ i ≤ length) or one i; every i from 0
-        to length when left out.
+        """The reduction of the first i values, for an array of i (any shape, 0 ≤ i ≤ length) or one i; the default is
+        every i from 0 to length.
 
         Raises ShapeError naming the first i out of range, DTypeError when i is not integral.
         """

@@ -1,4 +1,4 @@
-"""What `>>` makes of primitives: a function of vectors that calls them one after the other."""
+"""Chains by `>>`: a function of vectors that calls primitives one after the other."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from clmapreduce.program.step import Step
 
 
 class Parts:
-    """Primitives in a row. Each takes what the one before it gives.
+    """A chain of primitives. Each takes the result of the one before it.
 
     A Map behind a Reduce gets the reduced value; one that takes more arguments also gets, after it, the vectors that
     were reduced: `Map(f) >> Reduce("maximum") >> Map(lambda top, x: exp(x - top))`. An Unfold behind a Reduce starts

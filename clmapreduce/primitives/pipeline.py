@@ -46,10 +46,10 @@ from clmapreduce.schemes.line.fused import Fused
 
 
 class Pipeline(Primitive):
-    """A function of whole vectors, fused. Made by `>>` between primitives, or by `cm.fuse`.
+    """A fused function of whole vectors. `>>` between primitives, or `cm.fuse`, makes it.
 
-    Called with the arguments of its first part (of the function), it gives what its last part gives (what the function
-    returns).
+    Its arguments are those of the first primitive, or of the function. Its result is that of the last primitive, or
+    what the function returns.
     """
 
     def __init__(self, function: Callable[..., Any], batch: bool = False) -> None:
@@ -80,15 +80,16 @@ class Pipeline(Primitive):
         out: Any = None, length: int | None = None, tiles: int | None = None, batch: bool | None = None,
         accumulate: Accumulate = "auto", progress: Any = None,
     ) -> Any:  # fmt: skip
-        """The outputs for these arguments: arrays broadcast to one line, numbers and 0-d arrays are one value for it.
+        """The outputs for these arguments. Arrays broadcast to one line; a number or a 0-d array is one value for the
+        line.
 
-        An output made of vectors has the broadcast shape, one made of reduced values alone is a scalar. batch: the last
-        axis is the line, leading axes broadcast and count lines, an array whose last axis is 1 has one value per line;
-        outputs then have the leading axes too. A pipeline that begins with an Unfold takes (base, length). length: the
-        line's length where no array gives it. accumulate: of the reductions, as in `Reduce`. tiles=1 with
-        mode="sequential": one work-item walks the line. DeviceArrays among the values give DeviceArrays, not waited
-        for. Raises ShapeError, DTypeError, FormulaError or ModeError before anything is launched; inside another fused
-        function it becomes part of that one.
+        An output that depends on vectors has the broadcast shape; an output of reduced values alone is a scalar. batch:
+        the last axis is the line, leading axes broadcast and count lines, an array whose last axis is 1 has one value
+        per line; outputs then have the leading axes too. A pipeline that begins with an Unfold takes (base, length).
+        length: the line's length where no array has it. accumulate: for the reductions, as in `Reduce`. tiles=1 with
+        mode="sequential": one work-item walks the line. If an argument is a DeviceArray, the outputs are DeviceArrays
+        and the call does not wait. Raises ShapeError, DTypeError, FormulaError or ModeError before anything is
+        launched. Inside another fused function the pipeline becomes part of that function.
         """
         options = Options(mode, context, wait_for, out, tiles)
         if is_traced(values):
@@ -159,7 +160,7 @@ class Pipeline(Primitive):
         length: int | None = None, tiles: int | None = None, batch: bool | None = None,
         accumulate: Accumulate = "auto",
     ) -> Compiled:  # fmt: skip
-        """This pipeline for arguments of these shapes and dtypes; calling what it returns costs no planning.
+        """This pipeline for arguments of these shapes and dtypes. Calls of the result plan nothing.
 
         shapes: one per argument; None or () for a number. dtypes: one per argument, or one for all. A pipeline that
         begins with an Unfold has its base as the only argument (none for "index") and needs `length`. The keywords are
@@ -259,10 +260,10 @@ def fuse(function: Callable[..., Any] | Pipeline | None = None, *, batch: bool =
     function: called once per kind of arguments, with symbols for vectors and numbers. It may use operators, `cm.math`,
     `cm.where`, `cm.index`, every primitive (`cm.Reduce("sum")(b * c)` gives one value for the line, which later
     formulas may use), NumPy's methods of vectors (`x.sum()`, `x.mean()`, `x.std()`, `x.cumsum()`) and other fused
-    functions; it returns one output, or a tuple. `len(x)`, `x.shape` and `x.size` are Python's integers: a function
-    that asks for them is compiled for each length again. Equal subexpressions are computed
-    once, and reductions that can be are made in one pass. batch: as in the call of a `Pipeline`, made the default.
-    Raises FormulaError for what is no function.
+    functions. It returns one output, or a tuple. `len(x)`, `x.shape` and `x.size` are Python's integers: a function
+    that reads them is compiled again for each length. Equal subexpressions are computed once, and reductions share a
+    pass where they can. batch: the default of `batch` in calls of the `Pipeline`. Raises FormulaError for an argument
+    that is not a function.
     """
     if function is None:
         return lambda f: fuse(f, batch=batch)

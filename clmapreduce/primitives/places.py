@@ -23,7 +23,8 @@ from clmapreduce.reductions import operator
 
 
 class _AnyOutside:
-    """From what a function is given: whether any place outside of a checked table is read on the way to its results."""
+    """From the arguments of a function: whether any place outside of a checked table is read on the way to its results.
+    """
 
     def __init__(self, function: Callable[..., Any]) -> None:
         self.function = function
@@ -38,9 +39,9 @@ class _AnyOutside:
             program = Program((), tuple(as_value(output, self.__name__) for output in outputs))
         whether: Node = Literal(False, np.dtype(bool))
         for question in outside(program.nodes):
-            found = reduced(operator("any"), question, "the check of places") if is_vector(question) else question
-            assert isinstance(found, Node)
-            whether = apply("logical_or", whether, found)
+            answer = reduced(operator("any"), question, "the check of places") if is_vector(question) else question
+            assert isinstance(answer, Node)
+            whether = apply("logical_or", whether, answer)
         return whether
 
 

@@ -58,11 +58,11 @@ class ReduceOptions(CallOptions, total=False):
 
 
 class Reduce(Primitive):
-    """All values combined to one.
+    """A reduction: all values combined to one.
 
-    op: "sum" "product" "minimum" "maximum" "any" "all" "argmin" "argmax" "logsumexp" "mean" "var" "std" "norm", or a
-    `cm.Operator`. Other names of some are "add" "prod" "min" "max" "logaddexp", NumPy's ufuncs (`np.add`) and Python's
-    functions (`max`). var and std are those of NumPy with ddof=0. Raises ModeError for anything else.
+    op: "sum", "product", "minimum", "maximum", "any", "all", "argmin", "argmax", "logsumexp", "mean", "var", "std",
+    "norm", or a `cm.Operator`. Some have other names too: "add", "prod", "min", "max", "logaddexp", NumPy's ufuncs
+    (`np.add`) and Python's functions (`max`). var and std are NumPy's with ddof=0. Raises ModeError for anything else.
     """
 
     def __init__(self, op: Op) -> None:
@@ -98,21 +98,21 @@ class Reduce(Primitive):
     ) -> Any:  # fmt: skip
         """The reduction of all values, a 0-d result, or of every line along some axes.
 
-        values: one array of any shape, read in C order. axis: along which values are reduced, a whole number or a tuple
-        of them (of argmin and argmax one); all if None. keepdims: reduced axes stay, with length 1. initial: one more
-        value, in front of all others. where: a bool for each value, whether it counts; it broadcasts. An empty input
-        gives the identity; an operator without one (argmin, argmax) raises ShapeError. Small integers and bools
-        accumulate in 64 bits; NaN propagates as in NumPy.
-        accumulate: "double" (float64), "compensated" (TwoSum), "fast" (the values' own dtype); "auto" is the best the
-        device has. finish: where the last level runs, "device" or "host"; "auto" is the device: one more launch costs
-        less than a copy and NumPy. dtype: to which values are converted before they are combined, such as `cm.dd`.
+        values: one array of any shape, read in C order. axis: an integer or a tuple of integers (one integer for argmin
+        and argmax); None for all axes. keepdims: the reduced axes stay, with length 1. initial: one more value before
+        all others. where: bools that broadcast; only values where it is True count. An empty input gives the identity;
+        an operator without an identity (argmin, argmax) raises ShapeError. Small integers and bools accumulate in 64
+        bits; NaN propagates as in NumPy. accumulate: "double" (float64), "compensated" (TwoSum), "fast" (the values'
+        own dtype), or "auto", the most precise that the device has. finish: where the last level runs, "device" or
+        "host"; "auto" is the device, because one more launch costs less than a copy and NumPy. dtype: values are
+        converted to it before they are combined, such as `cm.dd`.
         """
         options = Options(mode, context, wait_for, out, tiles)
         number = None if dtype is None else number_of(dtype)
         if is_traced(values):
-            kept = None if keepdims is False else keepdims
+            keep = None if keepdims is False else keepdims
             options.refuse_inside(
-                repr(self), accumulate=accumulate, finish=finish, progress=progress, axis=axis, keepdims=kept
+                repr(self), accumulate=accumulate, finish=finish, progress=progress, axis=axis, keepdims=keep
             )
             value = in_dtype(identity(*values), number, repr(self))
             return reduced(self.op, value, repr(self), None if where is True else where, initial)

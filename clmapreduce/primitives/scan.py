@@ -71,11 +71,11 @@ class Scan(Primitive):
         self, *values: Any, mode: str = "auto", context: Context | None = None, wait_for: Sequence[Any] = (),
         out: Any = None, tiles: int | None = None, dtype: Any = None, progress: Any = None, axis: int | None = None,
     ) -> Any:  # fmt: skip
-        """All prefixes: values (L,) of any dtype the operator takes; returns (L,). axis: along which every line of an
-        array of any shape is scanned; the result has that shape.
+        """The reductions of all prefixes: values (L,) of any dtype that the operator takes; returns (L,). axis: for an
+        array of any shape, the axis along which every line is scanned; the result has that shape.
 
-        Inside a tile prefixes accumulate in the values' own precision, between tiles in float64 where the device has
-        it. dtype: to which values are converted first, such as `cm.dd`. Raises ShapeError for more than one dimension
+        Inside a tile prefixes accumulate in the precision of the values, between tiles in float64 where the device has
+        it. dtype: values are converted to it first, such as `cm.dd`. Raises ShapeError for more than one dimension
         without an axis, and for an exclusive scan with an operator that has no identity.
         """
         options = Options(mode, context, wait_for, out, tiles)

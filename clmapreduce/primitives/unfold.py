@@ -38,9 +38,9 @@ class Unfold(Primitive):
     f(base), f(f(base)), … for a function f of one argument.
 
     op: "index", "sum", "product", "minimum", "maximum", "any", "all", a `cm.Operator`, or a function. Sequences with a
-    closed form (sum, minimum, …) are maps over the index; others double inside a tile, then take one combine per
-    element. A function of two arguments is an operator without an identity. One of one argument is iterated, step by
-    step; `cm.index` in it is the number of the element that it is given.
+    closed form (sum, minimum, …) are maps over the index. Other operators use doubling inside a tile, and then one
+    combine per element. A function of two arguments is an operator without an identity. A function of one argument is
+    iterated step by step; `cm.index` inside it is the index of its argument.
     """
 
     def __init__(self, op: Op | Literal["index"], _first_power: int = 1) -> None:
@@ -73,11 +73,11 @@ class Unfold(Primitive):
         """`(base, length)`: `length` elements from `base`, a number, 0-d array or 0-d DeviceArray; `(length)` for
         "index". A function of one argument also takes an array of starts.
 
-        dtype: of the base and the result; default that of `base` (float64 for a Python float, int64 for an int). The
-        result is (length,), of starts of any shape (length, *shape): row k is what k applications of the function make
-        of them. It is a DeviceArray when `base` is one. Raises ShapeError for a length that is not a whole number ≥ 0
-        or a base that is not a scalar, DTypeError for an operator or a function that gives another dtype than the
-        base's, FormulaError for one that is not associative.
+        dtype: of the base and the result; the default is the dtype of `base` (float64 for a Python float, int64 for an
+        int). The result has the shape (length,), or (length, *shape) for starts of any shape: row k holds the values
+        after k applications of the function. It is a DeviceArray if `base` is one. Raises ShapeError for a length that
+        is not an integer ≥ 0 or a base that is not a scalar, DTypeError for an operator or a function whose result does
+        not have the dtype of the base, FormulaError for an operator that is not associative.
         """
         options = Options(mode, context, wait_for, out, tiles)
         if is_traced(values):

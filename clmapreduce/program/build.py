@@ -1,4 +1,4 @@
-"""Adding steps to a program being traced: checks what a step is given, binds its operator, gives the symbol of its
+"""Adds steps to a program that is being traced: checks the input of a step, binds its operator, gives the symbol of its
 result.
 """
 
@@ -116,7 +116,7 @@ def line_length(length: Any, name: str) -> None:
 
 @lru_cache(maxsize=1024)
 def bound_to(op: ReductionOp, dtype: DType, accumulate: Accumulate, fp64: bool) -> Bound:
-    """The operator for a dtype; the same object every time, so that equal steps are found to be equal."""
+    """The operator for a dtype; the same object every time, so that equal steps compare equal."""
     return op.bind(dtype, accumulate, fp64)
 
 

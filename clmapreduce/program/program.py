@@ -42,9 +42,9 @@ class Program:
     @cached_property
     def dtypes(self) -> tuple[DType, ...]:
         """Every dtype computed with, each once, the index's int64 left out."""
-        met = [node.dtype for node in self.nodes if not isinstance(node, Index)]
-        met += [c.dtype for step in self.steps for c in step.bound.components]
-        return tuple(dict.fromkeys(met))
+        dtypes = [node.dtype for node in self.nodes if not isinstance(node, Index)]
+        dtypes += [c.dtype for step in self.steps for c in step.bound.components]
+        return tuple(dict.fromkeys(dtypes))
 
 
 def needs(roots: Sequence[Node]) -> Iterator[Step]:
@@ -88,7 +88,7 @@ class _Sharing:
         self._alive: list[Any] = []
 
     def program(self, program: Program) -> Program:
-        for step in program.steps:  # each after what it needs, so that none is met deep inside another
+        for step in program.steps:  # each after the steps that it needs, so that the recursion is not deep
             self._step(step)
         partials = None if program.partials is None else self._step(program.partials)
         return replace(program, outputs=tuple(self._value(value) for value in program.outputs), partials=partials)

@@ -1,4 +1,4 @@
-"""What traced vectors compute of themselves as a whole, by the names of NumPy's methods: fills the table WHOLE."""
+"""Methods of traced vectors that use the whole vector, by NumPy's names: fills the table WHOLE."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ from clmapreduce.reductions import operator
 REDUCTIONS = ("sum", "prod", "min", "max", "any", "all", "argmin", "argmax", "mean", "var", "std")
 SCANS = {"cumsum": "sum", "cumprod": "product"}
 NEUTRAL = {"out": None, "ddof": 0, "keepdims": False, "initial": None, "where": True}
-"""What NumPy's functions hand on where nobody asked for it."""
+"""The defaults that NumPy's functions pass on."""
 
 
 def _prepared(name: str, value: Node, axis: Any, dtype: Any, more: Mapping[str, Any]) -> Node:
     """The vector in the dtype asked for. Raises FormulaError outside of cm.fuse, and for keywords that are not offered.
     """
-    _asked(value, f"x.{name}()")
+    _tracing_for(value, f"x.{name}()")
     if axis not in (None, 0, -1):
         raise FormulaError(f"x.{name}(): axis is {quoted(axis)}; a traced vector has one axis, leave it out")
     for key, option in more.items():
@@ -46,7 +46,7 @@ def _scan(name: str, value: Node, axis: Any, dtype: Any, more: Mapping[str, Any]
 
 def _extent(value: Node, named: bool = True) -> tuple[int, ...]:
     """The shape of a traced value; not named: only its length counts."""
-    tracing = _asked(value, "its shape")
+    tracing = _tracing_for(value, "its shape")
     if not is_vector(value):
         return ()
     return (tracing.asked_extent() if named else -1,)
@@ -59,7 +59,7 @@ def _length(value: Node) -> int:
     return extent[0]
 
 
-def _asked(value: Node, what: str) -> Tracing:
+def _tracing_for(value: Node, what: str) -> Tracing:
     tracing = current_tracing()
     if tracing is None:
         raise FormulaError(

@@ -15,7 +15,7 @@ from clmapreduce.errors import DTypeError, ShapeError
 
 
 def is_sparse(matrix: Any) -> bool:
-    """Whether it is a matrix or array of scipy.sparse, told without importing it."""
+    """Whether it is a matrix or array of scipy.sparse; does not import scipy."""
     return hasattr(matrix, "tocsr") and hasattr(matrix, "nnz")
 
 

@@ -22,22 +22,22 @@ from clmapreduce.ranges.picture import draw, shown
 from clmapreduce.ranges.stairs import staircase
 
 Limits = tuple[tuple[str, Integers, int], ...]
-"""Names of arrays as they were given, (n, 2) starts and ends, and the axis that must hold them: 0 rows, 1 columns."""
+"""Names of the arrays in the arguments, (n, 2) starts and ends, and the axis that must hold them: 0 rows, 1 columns."""
 
 
 @without_arithmetic("combine masks before, as in cm.Ranges.from_mask(a | b)")
 class Ranges:
-    """Which pairs of rows and columns a block-sparse reduction meets. It never changes, and equals only itself: a
-    reduction keeps its plan with it.
+    """The pairs of rows and columns of a block-sparse reduction. It never changes, and equals only itself: plans are
+    stored with it.
 
     ranges: KeOps' six arrays of integers (ranges_i, slices_i, redranges_j, ranges_j, slices_j, redranges_i), or the
-    first three, from which the others follow. Rows ranges_i[k, 0] to ranges_i[k, 1] meet the columns of all intervals
-    redranges_j[l], l from slices_i[k - 1] (0 for the first) to slices_i[k]; the last three arrays tell the same of
-    columns, for reductions over rows. Intervals of one list may touch, overlap and come in any order: a pair counts
-    once. The arrays are copied. Each half is taken as it is: whether both tell of the same pairs is not looked at.
+    first three, from which the others are computed. Rows ranges_i[k, 0] to ranges_i[k, 1] have the columns of all
+    intervals redranges_j[l], l from slices_i[k - 1] (0 for the first) to slices_i[k]. The last three arrays describe
+    the same pairs by columns, for reductions over rows. Intervals of one list may touch, overlap and come in any order:
+    a pair counts once. The arrays are copied. It is not checked that both halves describe the same pairs.
 
-    Raises ShapeError naming the first entry that is reversed, negative, out of order or does not fit, DTypeError where
-    they are no integers.
+    Raises ShapeError naming the first entry that is reversed, negative, out of order or does not fit, DTypeError for
+    arrays that are not integers.
     """
 
     __slots__ = ("__weakref__", "_cache", "_halves", "_limits", "_parts", "_shape", "_swapped")
@@ -321,7 +321,7 @@ def _unpickled(halves: dict[int, Blocks | None], limits: Limits, shape: tuple[in
 
 
 def as_ranges(value: Any) -> Ranges | None:
-    """What is given as `ranges=`: None, Ranges, or the arrays that `Ranges` takes."""
+    """The argument `ranges=`: None, Ranges, or the arrays that `Ranges` takes."""
     return value if value is None or isinstance(value, Ranges) else Ranges(value)
 
 

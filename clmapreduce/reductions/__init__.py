@@ -43,8 +43,8 @@ ALIASES: dict[Any, str] = {
 
 
 def operator(op: Any) -> ReductionOp:
-    """The operator for a name or an alias, or the operator itself. Raises ModeError for what is none, with a hint where
-    it is a function of two values.
+    """The operator for a name or an alias, or the operator itself. Raises ModeError for anything else, with a hint
+    where it is a function of two values.
     """
     if isinstance(op, ReductionOp):
         return op

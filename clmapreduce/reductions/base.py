@@ -1,4 +1,5 @@
-"""What a reduction operator is: a monoid on accumulators, with a step before (absorb) and a step after (finish).
+"""The interface of a reduction operator: a monoid on accumulators, with a step before (absorb) and a step after
+(finish).
 
 A `ReductionOp` is the idea ("sum"); `bind(value dtype)` chooses accumulator and result types and gives a `Bound`
 operator. Its three functions are traced formulas, so the same few lines render for any `lanes` and evaluate in NumPy.

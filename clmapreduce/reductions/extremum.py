@@ -1,4 +1,4 @@
-"""Minimum and maximum: NaN wherever one is met, as NumPy; the identity is the dtype's far end."""
+"""Minimum and maximum: NaN if there is one, as in NumPy; the identity is the dtype's far end."""
 
 from __future__ import annotations
 

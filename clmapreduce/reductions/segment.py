@@ -86,12 +86,12 @@ class SegmentOp:
 
 
 def segment_operator(op: Op) -> tuple[str, ReductionOp]:
-    """(name, operator) for what was given: of a mean its sum. Raises ModeError for an unknown name."""
+    """(name, operator) for an operator or a name: for a mean its sum. Raises ModeError for an unknown name."""
     name = alias(op)
     if isinstance(name, str) and name == MEAN:
         return MEAN, NAMED["sum"]
-    found = operator(op)
-    return "" if found is op else found.name, found
+    own = operator(op)
+    return "" if own is op else own.name, own
 
 
 def bind_segment(name: str, op: ReductionOp, value: DType, accumulate: Accumulate, fp64: bool) -> SegmentOp:

@@ -105,7 +105,7 @@ class OperatorText:
         )
 
     def joined(self, target: str, accs: list[str], lanes: int) -> str:
-        """Declares `target`, of `lanes` lanes in all, as some accumulators of fewer lanes in a row."""
+        """Declares `target`, of `lanes` lanes in all, as some accumulators of fewer lanes, one after the other."""
         return "\n".join(
             f"{c_name(d, lanes)} {target}_{name} = ({c_name(d, lanes)})({', '.join(f'{acc}_{name}' for acc in accs)});"
             for name, d in self.dtypes.items()

@@ -130,17 +130,17 @@ def _untyped(dtype: DType) -> DType:
 class Operator(ReductionOp):
     """A user's monoid.
 
-    combine: traced on two values (`lambda a, b: a + b`); for a structured dtype its arguments have fields by subscript
-    and it returns a dict of fields. A field that is an array is a NumPy object array of traced values, so indexing,
-    arithmetic and `@` are NumPy's: `lambda a, b: {"m": a["m"] @ b["m"]}`. identity: a number, or a scalar of the
-    structured dtype or a tuple that gives one. dtype: the dtype values are converted to; None keeps the input's.
-    commutative=False keeps the order of values everywhere. Raises FormulaError when `combine` cannot be called with two
-    values.
+    combine: traced on two values (`lambda a, b: a + b`). For a structured dtype, subscripts of its arguments give
+    fields, and it returns a dict of fields. A field that is an array is a NumPy object array of traced values, so
+    indexing, arithmetic and `@` are NumPy's: `lambda a, b: {"m": a["m"] @ b["m"]}`. identity: a number, or a scalar of
+    the structured dtype, or a tuple of its fields. dtype: values are converted to it; None for the dtype of the input.
+    commutative=False preserves the order of values everywhere. Raises FormulaError if `combine` cannot be called with
+    two values.
 
-    The first call for each dtype tries the operator on small sample values (`laws`): `combine` must be associative,
-    `identity` must be its identity, and it must commute unless commutative=False. FormulaError names the law that is
-    broken and values that break it. check=False leaves this out: for an operator that obeys the laws on the values
-    that it meets and not on all (probabilities, sorted lists).
+    The first call for each dtype checks the operator on small sample values (`laws`): `combine` must be associative,
+    `identity` must be its identity, and it must commute unless commutative=False. FormulaError names the broken law and
+    values that break it. check=False omits this, for operators that obey the laws on the values that occur, but not on
+    all values (probabilities, sorted lists).
     """
 
     def __init__(

@@ -151,7 +151,7 @@ class _Form:
 
 @lru_cache(maxsize=256)
 def _layout(form: _Form) -> SegmentLayout:
-    """What is reduced; equal forms share it, so that kernels are found again."""
+    """What is reduced; equal forms share it, so that kernels are reused."""
     inputs = []
     placed = {k for _, through, *_ in form.elements for k in through[1:]}
     for i, (signature, through, trailing, _) in enumerate(form.elements, 1):

@@ -52,18 +52,18 @@ def reduce_by_key(
 ) -> Any:  # fmt: skip
     """(keys, reduced): for every run of equal neighbours among the keys, its key and the reduction of its values.
 
-    keys: (n,) of any dtype, records too, sorted or not: a key that comes back begins another run. equal: a traced
-    function of two neighbouring keys that tells whether a run goes on; by default ==, so that a NaN is a run of its
-    own. key: which key of a run is given, its "first" or "last". sort: keys are sorted first, stably, and values with
-    them, so that every key has one run; NaN then are one key. Sorted keys are bools, integers or floats; texts, dates
-    and other objects of the host are numbered by `numpy.unique`, and their keys come back as NumPy arrays. Of pandas'
-    columns the keys are an Index, and reductions a Series under it, of a DataFrame a DataFrame.
-    values: (n, *trailing); they, `op`, `init`, `map` and `accumulate` are as for `cm.segmented_reduce`.
-    count: "host" waits for the number of runs R and gives arrays of just this length. "device" waits for nothing and
-    gives (keys, reduced, R): arrays of length n and an int64 of shape (); from entry R on they are undefined.
-    out: a tuple of arrays for keys and reductions, of just the lengths above.
+    keys: (n,) of any dtype, also records, sorted or not; a key that occurs again later begins another run. equal: a
+    traced function of two neighbouring keys that says whether they belong to one run; the default is ==, so that every
+    NaN is a separate run. key: which key of a run is returned, its "first" or "last". sort: keys are first sorted,
+    stably, together with the values, so that every key has one run; all NaN are then one key. Keys to be sorted are
+    bools, integers or floats; texts, dates and other Python objects are numbered by `numpy.unique`, and their keys come
+    back as NumPy arrays. For columns of pandas the keys come back as an Index, reductions of a Series as a Series with
+    that index, reductions of a DataFrame as a DataFrame. values: (n, *trailing). values, `op`, `init`, `map` and
+    `accumulate`: as for `cm.segmented_reduce`. count: "host" waits for the number of runs R and returns arrays of that
+    length. "device" does not wait and returns (keys, reduced, R): arrays of length n, undefined from entry R on, and an
+    int64 of shape (). out: a tuple of arrays for keys and reductions, of these lengths.
 
-    Raises ShapeError where the lengths differ, else as `cm.segmented_reduce`.
+    Raises ShapeError if the lengths differ, else as `cm.segmented_reduce`.
     """
     frame, coded = framed(keys, values), codes_of(keys)
     if frame is not None or coded is not None:
@@ -130,7 +130,7 @@ def _in_tiles(
 def _by_places(
     inputs: Gathered, data: Columns, call: SegmentCall, equal: Equal | None, key: str, count: str, options: Options
 ) -> Any:
-    """reduce_by_key where runs' places are found first: runs are segments then."""
+    """reduce_by_key in two steps: the places of runs first; then runs are segments."""
     result = column_result(data, call, inputs.context)
     read = [v.memory for v in data.arrays if isinstance(v, DeviceArray)]
 
@@ -186,7 +186,7 @@ def run_lengths(
 ) -> tuple[Any, Any, Any]:  # fmt: skip
     """(keys, counts, starts) of the runs of equal neighbours among the keys: each (R,), the latter two int64.
 
-    Arguments as for `cm.reduce_by_key`. A DeviceArray gives DeviceArrays; the number of runs is waited for.
+    Arguments as for `cm.reduce_by_key`. A DeviceArray gives DeviceArrays; the call waits for the number of runs.
     """
     inputs = gathered([keys], context, ("keys",))
     runs = find_runs(inputs, equal, key, Options(mode, inputs.context, wait_for))
@@ -208,9 +208,9 @@ def _counts(begin: Node, end: Node) -> tuple[Node, Node]:
 
 
 class KeyPlan:
-    """The runs of equal neighbours among keys, found once, for many reductions.
+    """The runs of equal neighbours among keys, computed once for many reductions.
 
-    keys, equal, key: as for `cm.reduce_by_key`. The plan keeps where runs begin, and a key of each, on the device.
+    keys, equal, key: as for `cm.reduce_by_key`. The plan stores the start and the key of each run on the device.
     """
 
     @needs_host_room
@@ -258,7 +258,7 @@ class KeyPlan:
         accumulate: Accumulate = "auto", mode: str = "auto", wait_for: Sequence[Any] = (), out: Any = None,
         progress: Any = None,
     ) -> Any:  # fmt: skip
-        """(keys, reduced), bit for bit what `cm.reduce_by_key` gives; the keys are `keys`. out: for the reductions."""
+        """(keys, reduced), with the same bits as `cm.reduce_by_key`; the keys are `keys`. out: for the reductions."""
         arrays, front = front_of(values, map)
         options = Options(mode, self.context, wait_for, out)
 

@@ -78,26 +78,24 @@ def segmented_reduce(
 ) -> Any:  # fmt: skip
     """The reduction of every segment of `values`, an array of shape (S, *trailing).
 
-    values: (n, *trailing) of any dtype the operator takes; trailing axes are reduced apart. With `map` a tuple of such
-    arrays (some without trailing axes, if need be) and a function of theirs, traced as `cm.Map` does, or an expression
-    string; `cm.index` in it is the element's number, counted through all segments. A function is traced once for arrays
-    of some dtypes: what it reads beside its arguments counts as it was then.
+    values: (n, *trailing) of any dtype that the operator takes; trailing axes are separate. With `map`, a function
+    traced as by `cm.Map` or an expression string, values is a tuple of such arrays (some may have no trailing axes).
+    `cm.index` in the function is the index of the element, counted through all segments. A function is traced once for
+    each set of dtypes, with the values that globals have then.
     offsets: (S + 1,) int32 or int64 (others are converted), the first one 0, never decreasing, the last one n: segment
     i holds values[offsets[i]:offsets[i + 1]], or nothing. `starts=True`: (S,) of them, the last segment ends with the
     values.
-    op: an operator's name ("sum" … "logsumexp", also "mean" "var" "std"), or a `cm.Operator`; those that do not commute
-    see the elements in order. argmin and argmax count from the segment's begin.
-    sources: (S,) integers: segment i holds values[sources[i] + k] for k below its length; these stretches may overlap.
-    init: folded into every segment once, in front. empty: the result of an empty segment; by default what `init` makes
-    of the identity, -1 for argmin and argmax, NaN for mean, var and std. `init` must fit the values' dtype, `empty` the
-    result's.
-    validate=False: offsets and sources are taken as they are. Wrong ones give wrong results, as do arrays that another
-    thread writes during the call; kernels stay inside the arrays whatever is read.
+    op: an operator's name ("sum" … "logsumexp", also "mean" "var" "std"), or a `cm.Operator`; an operator that does not
+    commute gets the elements in order. argmin and argmax count from the start of the segment.
+    sources: (S,) integers: segment i holds values[sources[i] + k] for k below its length; segments may overlap. init: a
+    value before the first element of every segment, of the values' dtype. empty: the result of an empty segment, of the
+    result's dtype; the default is the identity combined with `init`, -1 for argmin and argmax, NaN for mean, var and
+    std. validate=False: offsets and sources are not checked. Wrong ones give wrong results, as do arrays that another
+    thread writes during the call; kernels stay inside the arrays in any case.
 
-    A DeviceArray among the arrays gives a DeviceArray. It is not waited for, but the check of offsets that live on the
-    device is, which the reduction makes itself, or starts beside: one number is read back. Raises ShapeError naming the
-    first wrong position, DTypeError, ModeError, FormulaError or DeviceError; nothing was read or written then by wrong
-    offsets.
+    If one of the arrays is a DeviceArray, the result is a DeviceArray and the call does not wait for it. It waits for
+    the check of offsets that are on the device: one number is read back. Raises ShapeError naming the first wrong
+    position, DTypeError, ModeError, FormulaError or DeviceError; wrong offsets are not used to read or write.
     """
     arrays, front = front_of(values, map)
     inputs = gathered([offsets, sources, *arrays], context, ("offsets", "sources?", *["values"] * len(arrays)))
@@ -173,9 +171,9 @@ def column_result(data: Columns, call: SegmentCall, context: Context) -> DType:
 class SegmentPlan:
     """Segments, checked and brought to the device once, for many reductions.
 
-    offsets, sources, starts, validate: as for `cm.segmented_reduce`. count: the length of the values to come. The plan
-    keeps offsets on the device, and with sources the place of every element: NumPy arrays are copied; what lives on the
-    device is read where it is, and must stay as it was checked while the plan is in use.
+    offsets, sources, starts, validate: as for `cm.segmented_reduce`. count: the length of the values in later calls.
+    The plan stores offsets on the device, and with sources the place of every element. NumPy arrays are copied. Arrays
+    on the device are read in place, and must not change while the plan is in use.
     """
 
     @needs_host_room
@@ -233,8 +231,8 @@ class SegmentPlan:
         accumulate: Accumulate = "auto", mode: str = "auto", wait_for: Sequence[Any] = (), out: Any = None,
         progress: Any = None,
     ) -> Any:  # fmt: skip
-        """The reduction of every segment of `values`, bit for bit what `cm.segmented_reduce` gives; nothing is checked
-        but the values. A DeviceArray among these gives a DeviceArray, not waited for.
+        """The reduction of every segment of `values`, with the same bits as `cm.segmented_reduce`. Only the values are
+        checked. If they are a DeviceArray, the result is one and the call does not wait.
         """
         options = Options(mode, None, wait_for, out)
         arrays = values if isinstance(values, tuple) else (values,)

@@ -120,7 +120,7 @@ def keys_on_device(inputs: Gathered) -> Gathered:
 
 
 def check_count(count: str) -> None:
-    """Raises ModeError for what is not offered."""
+    """Raises ModeError for unsupported options."""
     choice(count, "count", COUNTS)
 
 

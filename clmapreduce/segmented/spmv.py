@@ -78,18 +78,20 @@ def spmv(
     mode: str = "auto", context: Context | None = None, wait_for: Sequence[Any] = (), out: Any = None,
     progress: Any = None,
 ) -> Any:  # fmt: skip
-    """y, (rows, *trailing): y[i] adds up what the entries of row i make with the numbers of x in their columns.
+    """y, (rows, *trailing): y[i] is the sum, over the entries of row i, of the entry times the element of x in its
+    column.
 
-    matrix: a scipy.sparse matrix or array (CSR as it is; CSC and COO sorted by rows, all their duplicates kept), or
-    (indptr, indices, data): row i holds the columns indices[indptr[i]:indptr[i + 1]]. data=None: there are no entries,
-    and y adds up numbers of x alone. x: (columns,), or (columns, k) for k vectors at once.
-    multiply: "product" "sum" "minimum" "maximum" "first" (the entry) "second" (the number), or a traced function of
-    entry and number; without data, of the number. add: an operator as for `cm.segmented_reduce`, as are `init`,
-    `empty`, `accumulate` and `validate`. So multiply="sum", add="minimum" gives a step of shortest paths.
-    sources: (rows,) integers: row i holds the entries sources[i] + k for k below its length, of indices and data.
+    matrix: a scipy.sparse matrix or array (CSR as it is; CSC and COO are sorted by rows, and duplicates count), or
+    (indptr, indices, data): row i has the columns indices[indptr[i]:indptr[i + 1]]. data=None: there are no entries,
+    and y combines elements of x alone. x: (columns,), or (columns, k) for k vectors at once. multiply, in place of the
+    product: "product", "sum", "minimum", "maximum", "first" (the entry), "second" (the element of x), or a traced
+    function of both; without data, a function of the element. add, in place of the sum: an operator as for
+    `cm.segmented_reduce`. `init`, `empty`, `accumulate` and `validate` are as there. So multiply="sum", add="minimum"
+    is a step of shortest paths. sources: (rows,) integers: row i has the entries sources[i] + k of indices and data,
+    for k below its length.
 
-    DeviceArrays give a DeviceArray. Raises ShapeError naming the first wrong entry of indptr, indices or sources, and
-    as `cm.segmented_reduce` does.
+    The result is a DeviceArray if an argument is one. Raises ShapeError naming the first wrong entry of indptr, indices
+    or sources, else as `cm.segmented_reduce`.
     """
     indptr, columns, data, width = matrix_arrays(matrix)
     inputs = gathered([indptr, columns, data, sources, x], context, (*NAMES, "x"))
@@ -146,8 +148,8 @@ def _elements(matrix: Matrix, x: Any) -> list[Element]:
 class SpmvPlan:
     """A sparse matrix, checked and brought to the device once, for many vectors.
 
-    matrix, sources, validate: as for `cm.spmv`. NumPy arrays are copied. Arrays that live on the device are read where
-    they are: indptr, indices and sources must stay as they were checked, and what is written to data counts.
+    matrix, sources, validate: as for `cm.spmv`. NumPy arrays are copied. Arrays on the device are read in place:
+    indptr, indices and sources must not change; later values of data count.
     """
 
     __array_ufunc__ = None  # NumPy's arrays leave `x @ plan` to this class
@@ -192,7 +194,7 @@ class SpmvPlan:
         init: Any = None, empty: Any = None, accumulate: Accumulate = "auto", mode: str = "auto",
         wait_for: Sequence[Any] = (), out: Any = None, progress: Any = None,
     ) -> Any:  # fmt: skip
-        """y, bit for bit what `cm.spmv` gives; nothing is checked but x. A DeviceArray gives a DeviceArray."""
+        """y, with the same bits as `cm.spmv`. Only x is checked. A DeviceArray gives a DeviceArray."""
         options = Options(mode, self.context, wait_for, out)
         if self._shares is not None:
             own = {"multiply": multiply, "add": add, "init": init, "empty": empty, "accumulate": accumulate}

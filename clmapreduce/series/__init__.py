@@ -1,5 +1,5 @@
 """`cm.series`: powers, factorials and power series, built from unfold, map, reduce and kept partials; functions that
-are right to the digits asked for; integers of any size.
+are right to `digits=`; integers of any size.
 """
 
 from clmapreduce.series.constants import constant, e, pi

@@ -23,7 +23,7 @@ from clmapreduce.math import sqrt, where
 from clmapreduce.primitives.map import Map
 from clmapreduce.primitives.reduce import Reduce
 from clmapreduce.reductions.user import Operator
-from clmapreduce.series.functions.digits import MOST, asked
+from clmapreduce.series.functions.digits import MOST, goal_of
 from clmapreduce.series.sequences import conversion
 
 Whole = Callable[[Any], Any]
@@ -80,14 +80,15 @@ def constant(
     out: Any = None,
     progress: Any = None,
 ) -> Any:
-    """A constant to so many decimal digits, 1 to 60: a scalar of float64 up to 16, `cm.dd` up to 31, else `cm.qd`.
+    """A constant to `digits` decimal digits, 1 to 60: a scalar of float64 up to 16 digits, `cm.dd` up to 31, else
+    `cm.qd`.
 
-    name: "pi", "e", "log2", "zeta3" or "catalan". digits: default those of `dtype`, else of float64; dtypes are as for
-    `cm.series.log`. Raises ModeError for another name, ArgumentError and DTypeError as that does.
+    name: "pi", "e", "log2", "zeta3" or "catalan". digits: the default is that of `dtype`, else of float64; dtypes are
+    as for `cm.series.log`. Raises ModeError for another name, ArgumentError and DTypeError as `cm.series.log` does.
     """
     row = choice(name, "name", SERIES)
     home = context_of(context)
-    goal = asked(digits, dtype, (), home)
+    goal = goal_of(digits, dtype, (), home)
     working: DType = QD if home.facts.fp64 else QF
     check_out(out, [((), goal.dtype)], home)
     terms = math.ceil((MOST + 3) / SERIES[row].digits) + 1
@@ -98,12 +99,12 @@ def constant(
 
 
 def pi(digits: Any = None, **options: Any) -> Any:
-    """π to so many decimal digits, as `constant` gives it."""
+    """π to `digits` decimal digits, as by `constant`."""
     return constant("pi", digits, **options)
 
 
 def e(digits: Any = None, **options: Any) -> Any:
-    """Euler's number to so many decimal digits, as `constant` gives it."""
+    """Euler's number to `digits` decimal digits, as by `constant`."""
     return constant("e", digits, **options)
 
 

@@ -35,13 +35,13 @@ def binomials(n: int, *, exact: bool = True, dtype: Any = None) -> Any:
 
 
 def catalan(n: int, *, exact: bool = True, dtype: Any = None) -> Any:
-    """The Catalan numbers C_0, C_1, …, C_n: 1, 1, 2, 5, 14, … Results and errors as of `binomials`."""
+    """The Catalan numbers C_0, C_1, …, C_n: 1, 1, 2, 5, 14, … Results and errors as for `binomials`."""
     whole(n, "n")
     return _delivered(lambda n: islice(_catalan(), n + 1), int(n), 2.0 * n, 0.5, _catalan(), exact, dtype)
 
 
 def fibonacci(n: int, *, exact: bool = True, dtype: Any = None) -> Any:
-    """The Fibonacci numbers F_0, F_1, …, F_n: 0, 1, 1, 2, 3, … Results and errors as of `binomials`."""
+    """The Fibonacci numbers F_0, F_1, …, F_n: 0, 1, 1, 2, 3, … Results and errors as for `binomials`."""
     whole(n, "n")
     return _delivered(lambda n: islice(_fibonacci(), n + 1), int(n), 0.7 * n, 0.5, _fibonacci(), exact, dtype)
 

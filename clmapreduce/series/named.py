@@ -111,13 +111,14 @@ def _series(name: str, plain: Plain) -> Callable[..., Any]:
         return summed(coefficients, arguments.inputs[0].value, working, options, arguments.on_device)
 
     series.__name__ = series.__qualname__ = name
-    series.__doc__ = f"""{name} x, right to the digits asked for; with `terms`, {plain.formula} as it stands.
+    series.__doc__ = f"""{name} x, right to `digits` digits; with `terms`, the partial sum {plain.formula}.
 
     {ARGUMENTS}
-    terms: the sum of x⁰ … xᵗᵉʳᵐˢ⁻¹ of the power series about 0 instead, which converges for {plain.domain}; in float32
-    or float64, or in the words of `dtype`. Powers come before coefficients: the sum overflows where the power of a
-    coefficient that is not 0 does. Series over factorials do beyond |x| = 10 in float32 and 64 in float64, given enough
-    terms. With digits as well, ArgumentError says how many terms reach them. Raises ShapeError for terms < 0.
+    terms: the number of terms of the power series about 0, x⁰ … xᵗᵉʳᵐˢ⁻¹, which converges for {plain.domain}; it is
+    computed in float32 or float64, or in the words of `dtype`. Powers come before coefficients: the sum overflows if
+    the power of a coefficient that is not 0 does. With many terms, series over factorials do so beyond |x| = 10 in
+    float32 and 64 in float64. If `digits` is passed too, ArgumentError says how many terms are needed. Raises
+    ShapeError for terms < 0.
     """
     return series
 

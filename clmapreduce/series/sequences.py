@@ -43,9 +43,9 @@ def powers(
 ) -> Any:
     """base⁰, base¹, …, baseⁿ: (n+1,) of the base's dtype, or `dtype`. 0⁰ is 1.
 
-    exact=True: a list of Python's integers of any size, of an integer base; it takes no other keywords. Raises
-    ShapeError for n < 0, DTypeError naming the largest n that fits when an integer power leaves the range of its dtype
-    (the base of a DeviceArray is not looked at: its powers wrap).
+    exact=True: a list of Python's integers of any size, for an integer base; it takes no other keywords. Raises
+    ShapeError for n < 0, DTypeError naming the largest n that fits if an integer power leaves the range of its dtype (a
+    base in a DeviceArray is not checked: its powers wrap).
     """
     check_order(n, "n")
     if switch(exact, "exact"):
@@ -71,9 +71,9 @@ def factorials(
 ) -> Any:
     """0!, 1!, …, n!: (n+1,) of `dtype` (default float64, float32 on a device without it).
 
-    The integers 1 … n are a map over the index; a reduce by products keeps its partials; each factorial is the product
-    of the partials that the bits of its number name. Raises DTypeError naming the largest n that fits: 12 for int32, 20
-    for int64, 34 for float32, 170 for float64. exact=True: a list of Python's integers of any size; it takes no other
+    Method: the integers 1 … n are a map over the index; `Partials` of their products; each factorial is a product of
+    some partials, by the bits of its number. Raises DTypeError naming the largest n that fits: 12 for int32, 20 for
+    int64, 34 for float32, 170 for float64. exact=True: a list of Python's integers of any size; it takes no other
     keywords.
     """
     check_order(n, "n")

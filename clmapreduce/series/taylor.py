@@ -58,24 +58,24 @@ def power_series(
     out: Any = None,
     progress: Any = None,
 ) -> Any:
-    """Σ f⁽ᵏ⁾(center) (x − center)ᵏ / k! over the derivatives given, (terms,): one value per x, a scalar for a scalar x.
+    """Σ f⁽ᵏ⁾(center) (x − center)ᵏ / k! over `derivatives` (terms,): one value per x, a scalar for a scalar x.
 
-    dtype: of the computation, float32 or float64; default that of the arrays given, else float64 (float32 on a device
-    without it). A scalar x runs unfold → map → reduce; an array of x runs all points in one launch, each walking its
-    terms in order. Raises ShapeError for derivatives that are not a vector, DTypeError for more of them than there are
-    factorials in the device's widest float (171 in float64).
+    dtype: of the computation, float32 or float64; the default is the dtype of the arrays, else float64 (float32 on a
+    device without it). A scalar x runs unfold → map → reduce; an array of x runs all points in one launch, each with
+    its terms in order. Raises ShapeError for derivatives that are not a vector, DTypeError for more derivatives than
+    the device's widest float has factorials (171 in float64).
 
-    Where dtype is `cm.dd`, `cm.qd`, `cm.df` or `cm.qf`, an argument is such an array, or `digits` or `return_error` ask
-    for it, sums are made in more words than the result has. digits: how many are to be right; they choose the dtype,
-    and a LostDigits warning comes where terms cancel so much that rounding leaves fewer. (The call then waits for
-    results on a device.) return_error: also returns an estimate for each sum, in float64 or float32: the magnitude of
-    the last term that is not 0, and a bound of the rounding.
+    Sums are computed in more words than the result has if dtype or an argument is `cm.dd`, `cm.qd`, `cm.df` or `cm.qf`,
+    and with `digits` or `return_error`. digits: the number of right digits, which chooses the dtype. A LostDigits
+    warning says if terms cancel so much that fewer digits are right; for this check the call waits for results on a
+    device. return_error: also returns an error estimate for each sum, in float64 or float32: the magnitude of the last
+    term that is not 0, plus a bound on rounding.
     """
-    wanted = switch(return_error, "return_error")
-    if wanted or digits is not None or is_many([dtype, derivatives, x, center]):
+    with_error = switch(return_error, "return_error")
+    if with_error or digits is not None or is_many([dtype, derivatives, x, center]):
         values = [x, center, derivatives]
         total, error = power_sum(inverse_factorial, None, values, digits, dtype, Options(mode, context, wait_for, out))
-        return (total, error) if wanted else total
+        return (total, error) if with_error else total
     arguments, home, working = checked([x, center], derivatives, dtype, mode, context, out)
     orders = gather([derivatives], home).inputs[0].value
     if np.ndim(orders) != 1:
@@ -161,7 +161,7 @@ def in_dtype(x: DeviceArray, dtype: DType) -> DeviceArray:
 
 
 def working_dtype(dtype: Any, values: Sequence[Any], context: Context) -> DType:
-    """The dtype asked for, else that of the arrays given (integers compute in the default), else the default."""
+    """The dtype that was passed, else that of the arrays (integers compute in the default), else the default."""
     floats = [g.dtype for g in values if isinstance(getattr(g, "dtype", None), np.dtype) and g.dtype.kind == "f"]
     working: DType = default_dtype(context)
     if dtype is not None:

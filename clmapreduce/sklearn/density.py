@@ -54,7 +54,8 @@ class KernelDensity(BaseEstimator):
     """As `sklearn.neighbors.KernelDensity` with the Euclidean metric: Σ_j w_j k(|x - x_j| / h), normalised.
 
     bandwidth: h, or "scott" or "silverman". kernel: "gaussian", "tophat", "epanechnikov", "exponential", "linear" or
-    "cosine". device: None for the thread's, else a word such as "gpu". Every sample counts, so there is no tolerance.
+    "cosine". device: None for the thread's device, else a text such as "gpu". All samples are summed; there is no
+    tolerance.
     float32 stays float32.
 
     Attributes: bandwidth_, n_features_in_.
@@ -64,7 +65,7 @@ class KernelDensity(BaseEstimator):
         self.bandwidth, self.kernel, self.device = bandwidth, kernel, device
 
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> KernelDensity:
-        """Keeps X (n_samples, n_features) and its weights (n_samples,); y is ignored."""
+        """Stores X (n_samples, n_features) and its weights (n_samples,); y is ignored."""
         X = validate_data(self, X, dtype=FLOATS)
         choice(self.kernel, "kernel", RADIAL)
         if isinstance(self.bandwidth, str):

@@ -31,11 +31,11 @@ class GaussianProcessRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):
     """As `sklearn.gaussian_process.GaussianProcessRegressor`: a posterior of functions, in float64.
 
     kernel: an object of sklearn.gaussian_process.kernels; None for 1.0 * RBF(1.0), both fixed. alpha: the variance of
-    noise, a number. optimizer, n_restarts_optimizer: how hyperparameters are found, None leaves them. It is
-    scikit-learn's regressor that finds them, by `optimizer_samples` random samples where there are more. normalize_y,
-    random_state: as there. solver: "direct" factors the matrix of the samples, "cg" never holds it, "auto" is direct up
-    to 8,000 samples. tol: of "cg": the residual that is left, relative to its right-hand side. device: None for the
-    thread's, else a word such as "gpu".
+    noise, a number. optimizer, n_restarts_optimizer: how scikit-learn's regressor optimizes the hyperparameters, from
+    at most `optimizer_samples` random samples; optimizer=None leaves them unchanged. normalize_y, random_state: as in
+    scikit-learn. solver: "direct" factors the matrix of the samples, "cg" never stores it, "auto" is direct up to 8,000
+    samples. tol: for "cg", the final residual relative to its right-hand side. device: None for the thread's device,
+    else a text such as "gpu".
 
     Attributes: kernel_, X_train_, y_train_, alpha_ (n_samples,) or (n_samples, n_targets), n_iter_ (1 if direct), L_
     (n_samples, n_samples) and log_marginal_likelihood_value_ (both None if not direct), n_features_in_.
@@ -118,7 +118,7 @@ class GaussianProcessRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):
         return covariance(self.kernel_, self.X_train_, self.X_train_)
 
     def _factored(self, targets: NumpyArray) -> tuple[NumpyArray, int]:
-        """The solution by a factor, which is kept, with the likelihood. Raises ArgumentError where there is none."""
+        """The solution by a factor, which is stored, with the likelihood. Raises ArgumentError where there is none."""
         matrix = stored(self._matrix(), self._ridge, context_for(self.device))
         try:  # in place: the transposed matrix is the same one, in LAPACK's order
             factor = np.asarray(scipy.linalg.cholesky(matrix.T, lower=True, overwrite_a=True, check_finite=False))

@@ -25,13 +25,14 @@ alpha of 1 and 1.4 s for 0.01; from 4,000 rows on they win where the matrix is w
 class KernelRidge(MultiOutputMixin, RegressorMixin, BaseEstimator):
     """As `sklearn.kernel_ridge.KernelRidge`: f(x) = Σ k(x, x_j) a_j with (K + alpha Id) a = y.
 
-    alpha: the ridge, a number or one per target. kernel: "linear", "rbf", "laplacian", "poly", "polynomial", "sigmoid",
-    "cosine", or a function of two LazyTensors. gamma, degree, coef0: as there. solver: "direct" holds the matrix of the
-    samples and factors it, "cg" never holds it and iterates, "auto" is direct up to 2,000 samples. tol, max_iter: of
-    "cg": the residual that is left, relative to y. device: None for the thread's, else a word such as "gpu".
+    alpha: the ridge, one number or one per target. kernel: "linear", "rbf", "laplacian", "poly", "polynomial",
+    "sigmoid", "cosine", or a function of two LazyTensors. gamma, degree, coef0: as in scikit-learn. solver: "direct"
+    stores and factors the matrix of the samples, "cg" iterates and never stores it, "auto" is direct up to 2,000
+    samples. tol, max_iter: for "cg"; tol is the final residual relative to y. device: None for the thread's device,
+    else a text such as "gpu".
 
     Attributes: dual_coef_ (n_samples,) or (n_samples, n_targets), X_fit_, n_iter_ (1 if direct), n_features_in_.
-    float32 stays float32. Prediction holds no matrix either.
+    float32 stays float32. Prediction does not store a matrix.
     """
 
     def __init__(

@@ -38,9 +38,9 @@ PLAIN = {1.0: "manhattan", 2.0: "euclidean"}
 class NearestNeighbors(BaseEstimator):
     """As `sklearn.neighbors.NearestNeighbors` with algorithm="brute".
 
-    n_neighbors, radius: of queries that give none. metric: "euclidean" or "l2", "sqeuclidean", "manhattan", "cityblock"
-    or "l1", "chebyshev", "cosine", or "minkowski" with `p`. device: None for the thread's, else a word such as "gpu".
-    float32 stays float32. Of equal distances the lower index is nearer.
+    n_neighbors, radius: the defaults of queries. metric: "euclidean" or "l2", "sqeuclidean", "manhattan", "cityblock"
+    or "l1", "chebyshev", "cosine", or "minkowski" with `p`. device: None for the thread's device, else a text such as
+    "gpu". float32 stays float32. Of equal distances the lower index is nearer.
 
     Attributes: n_samples_fit_, n_features_in_.
     """
@@ -51,14 +51,14 @@ class NearestNeighbors(BaseEstimator):
         self.n_neighbors, self.radius, self.metric, self.p, self.device = n_neighbors, radius, metric, p, device
 
     def fit(self, X: Any, y: Any = None) -> NearestNeighbors:
-        """Keeps X (n_samples, n_features); y is ignored."""
+        """Stores X (n_samples, n_features); y is ignored."""
         self._fit_X = validate_data(self, X, dtype=FLOATS)
         self.n_samples_fit_ = len(self._fit_X)
         return self
 
     def kneighbors(self, X: Any = None, n_neighbors: int | None = None, return_distance: bool = True) -> Any:
         """(distances, indices), nearest first, or indices alone: (n_queries, n_neighbors). Without X the neighbours of
-        every sample but itself. Raises ShapeError where there are fewer samples.
+        every sample, which do not include the sample itself. Raises ShapeError if there are fewer samples.
         """
         queries = self._queries(X)
         count = whole(self.n_neighbors if n_neighbors is None else n_neighbors, "n_neighbors", 1)
@@ -66,8 +66,8 @@ class NearestNeighbors(BaseEstimator):
         if count > most:
             raise ShapeError(f"Expected n_neighbors <= n_samples_fit: n_neighbors = {count}, and {most} samples can be")
         distance, finish, p = self._distance(queries, self._fit_X)
-        found = distance.Kmin_argKmin(count + (X is None), 1, context=context_for(self.device))
-        values, places = (np.asarray(part).reshape(len(queries), -1) for part in found)
+        nearest = distance.Kmin_argKmin(count + (X is None), 1, context=context_for(self.device))
+        values, places = (np.asarray(part).reshape(len(queries), -1) for part in nearest)
         if X is None:
             others = places != np.arange(len(places))[:, None]
             others[others.all(1), 0] = False  # so many samples are equal that a sample is not among its own neighbours
@@ -86,7 +86,8 @@ class NearestNeighbors(BaseEstimator):
         self, X: Any = None, radius: float | None = None, return_distance: bool = True, sort_results: bool = False
     ) -> Any:
         """(distances, indices) or indices alone of all samples within a radius: arrays (n_queries,) of arrays, in the
-        order of indices, or nearest first with sort_results=True. Without X every sample but itself.
+        order of indices, or nearest first with sort_results=True. Without X the neighbours of every sample, which do
+        not include the sample itself.
         """
         queries = self._queries(X)
         limit = finite(self.radius if radius is None else radius, "radius")

@@ -60,7 +60,7 @@ def by_gradients(
     kernel: LazyTensor, b: NumpyArray, alpha: float, tol: Any, max_iter: int | None, context: Context
 ) -> tuple[NumpyArray, int]:
     """The solution and its number of iterations: b - (K + alpha Id) a is at most tol times b, as root mean squares of
-    columns. Warns (RuntimeWarning) where it is not. Raises ArgumentError for a tol that is none.
+    columns. Warns (RuntimeWarning) where it is not. Raises ArgumentError for a wrong tol.
     """
     tolerance = finite(tol, "tol")
     if tolerance <= 0:

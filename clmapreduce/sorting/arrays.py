@@ -54,10 +54,11 @@ def sort(
     x: Any, /, *, axis: int | None = -1, descending: bool = False, mode: str = "auto", context: Context | None = None,
     wait_for: Sequence[Any] = (),
 ) -> Any:  # fmt: skip
-    """The values in order along an axis, of all elements as one line if None; a DeviceArray of one, else a NumPy array.
+    """The sorted values along an axis; with axis=None, of all elements as one line. A DeviceArray gives a DeviceArray,
+    any other array a NumPy array.
 
     x: bools, integers or floats up to 64 bits. NaN come last, or first if descending; zeros of both signs are equal.
-    Raises DTypeError for other dtypes, PlaceError for no axis.
+    Raises DTypeError for other dtypes, PlaceError for an axis that x does not have.
     """
     keys, options = _keys(x, context, mode, wait_for)
     keys, along = _line(keys, axis)
@@ -80,8 +81,8 @@ def argsort(
     x: Any, /, *, axis: int | None = -1, descending: bool = False, stable: bool = True, mode: str = "auto",
     context: Context | None = None, wait_for: Sequence[Any] = (),
 ) -> Any:  # fmt: skip
-    """The places of the values in order along an axis, int64, as of `sort`. The order is stable, also where it need not
-    be: of equal values, of zeros and of NaN the first one comes first, in a descending order too.
+    """The places of the sorted values along an axis, int64. Arguments as for `sort`. The order is always stable: of
+    equal values, of zeros and of NaN the first one comes first, also in a descending order.
     """
     switch(stable, "stable")
     keys, options = _keys(x, context, mode, wait_for)
@@ -97,14 +98,14 @@ def sort_by_key(
 ) -> tuple[Any, Any]:
     """(keys, values), both in the stable order of the keys.
 
-    keys: (n,) as of `sort`. values: (n, *trailing) of any dtype, or a tuple of such arrays; a tuple gives a tuple.
-    DeviceArrays where one is among the arguments, else NumPy arrays. Raises ShapeError where the lengths differ.
+    keys: (n,) as for `sort`. values: (n, *trailing) of any dtype, or a tuple of such arrays, which gives a tuple. The
+    results are DeviceArrays if an argument is one, else NumPy arrays. Raises ShapeError if the lengths differ.
     """
     several = values if isinstance(values, tuple) else (values,)
-    given = [checked(v, context) for v in (keys, *several)]
-    home = home_of_all(given, context)
-    on_device = any(isinstance(v, DeviceArray) for v in given)
-    own, *others = given
+    arrays = [checked(v, context) for v in (keys, *several)]
+    home = home_of_all(arrays, context)
+    on_device = any(isinstance(v, DeviceArray) for v in arrays)
+    own, *others = arrays
     check_keys(own.dtype, "keys")
     if own.ndim != 1 or any(v.ndim < 1 or len(v) != len(own) for v in others):
         shapes = ", ".join(str(v.shape) for v in others)

@@ -32,8 +32,8 @@ _WIDE_BEGIN = Map(lambda place: (index - cast(place, INT64)).astype(np.uint64))
 def segmented_median(
     values: Any, offsets: Any, *, mode: str = "auto", context: Context | None = None, wait_for: Sequence[Any] = ()
 ) -> Any:
-    """The median of every segment, (S,), NumPy's: the middle value, or the mean of the two in the middle; NaN of a
-    segment that holds one, and of an empty one.
+    """The median of every segment, (S,), as NumPy's: the middle value, or the mean of the two in the middle; NaN for a
+    segment that is empty or contains a NaN.
 
     values: (n,) bools, integers or floats. offsets: (S + 1,) as for `cm.segmented_reduce`. Floats have
     their own dtype, others float64 where the device has it. A DeviceArray among the arrays gives a DeviceArray; the

@@ -1,4 +1,4 @@
-"""unique: the distinct values of an array in order, where each is found first, which one each element is, how often."""
+"""unique: the sorted distinct values of an array, the first place of each, the value of each element, counts."""
 
 from __future__ import annotations
 
@@ -27,12 +27,12 @@ def unique(
     x: Any, /, *, return_index: bool = False, return_inverse: bool = False, return_counts: bool = False,
     equal_nan: bool = True, mode: str = "auto", context: Context | None = None,
 ) -> Any:  # fmt: skip
-    """The distinct values of all elements in order, (U,); and as a tuple behind them, where asked for: the place of
-    each one's first element among all in C order (U,), the number of the value of each element (of the shape of x), and
-    how many elements have each value (U,), all int64.
+    """The sorted distinct values of all elements, (U,). With return_index, return_inverse and return_counts a tuple,
+    which also has, all int64: the place of the first element with each value, in C order (U,); for each element the
+    index of its value (the shape of x); the number of elements with each value (U,).
 
-    x: bools, integers or floats up to 64 bits. equal_nan: all NaN are one value, behind the others. A DeviceArray of
-    one, else NumPy arrays. Waits for the number of values. Raises DTypeError for other dtypes.
+    x: bools, integers or floats up to 64 bits. equal_nan: all NaN are one value, after the others. A DeviceArray gives
+    DeviceArrays, any other array NumPy arrays. Waits for the number of values. Raises DTypeError for other dtypes.
     """
     index, inverse = switch(return_index, "return_index"), switch(return_inverse, "return_inverse")
     counts, nan = switch(return_counts, "return_counts"), switch(equal_nan, "equal_nan")

@@ -1,1 +1,1 @@
-"""What the command line is made of: its parser, folded text, progress bars, shell completion."""
+"""The command line: its parser, folded text, progress bars, shell completion."""

@@ -27,7 +27,7 @@ class _Form(argparse.RawDescriptionHelpFormatter):
 
 
 def parser() -> argparse.ArgumentParser:
-    """The parser of all commands. `command` names the one that was asked for."""
+    """The parser of all commands. `command` names the chosen one."""
     top = argparse.ArgumentParser(
         prog="clmapreduce", description="Map-reduce for every OpenCL device.", formatter_class=_Form,
         epilog=f"{EXIT_CODES}\n\nclmapreduce COMMAND --help says more about each.",

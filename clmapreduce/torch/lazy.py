@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any, ClassVar
 
 from clmapreduce import pairwise
+from clmapreduce.pairwise.lazy.variables import Variables
 from clmapreduce.pairwise.reduction import Reduced
 from clmapreduce.torch.reduction import TensorReduced
 from clmapreduce.torch.solve import TensorSolver
@@ -34,22 +35,5 @@ class ComplexLazyTensor(LazyTensor, pairwise.ComplexLazyTensor):
 
 LazyTensor.kinds |= {False: LazyTensor, True: ComplexLazyTensor}
 
-
-def Var(x_or_ind: Any, dim: int | None = None, cat: int | None = None) -> LazyTensor:
-    """A variable of category cat (0: i, 1: j, 2: a parameter) for a tensor, or the placeholder (index, dim, cat)."""
-    return LazyTensor(x_or_ind, cat) if dim is None else LazyTensor((x_or_ind, dim, cat))
-
-
-def Vi(x_or_ind: Any, dim: int | None = None) -> LazyTensor:
-    """A variable indexed by i: Vi(x) for a tensor (M, D), Vi(index, D) for a placeholder."""
-    return Var(x_or_ind, dim, 0)
-
-
-def Vj(x_or_ind: Any, dim: int | None = None) -> LazyTensor:
-    """A variable indexed by j: Vj(y) for a tensor (N, D), Vj(index, D) for a placeholder."""
-    return Var(x_or_ind, dim, 1)
-
-
-def Pm(x_or_ind: Any, dim: int | None = None) -> LazyTensor:
-    """A parameter: Pm(p) for a number, a list or a tensor (.., D), Pm(index, D) for a placeholder."""
-    return Var(x_or_ind, dim, 2)
+_variables = Variables(LazyTensor)
+Var, Vi, Vj, Pm = _variables.Var, _variables.Vi, _variables.Vj, _variables.Pm

@@ -12,7 +12,7 @@ from clmapreduce.pairwise.inputs import Inputs
 from clmapreduce.pairwise.reduction import Reduced
 from clmapreduce.torch.autograd import TORCH
 from clmapreduce.torch.compiling import as_it_is
-from clmapreduce.torch.target import written
+from clmapreduce.torch.target import write_to
 from clmapreduce.torch.tensors import TensorArray, array_of, is_followed, tensors_of
 
 
@@ -34,7 +34,7 @@ class TensorReduced(Reduced):
         job = job_of(call, tuple(arrays), {**settings, "out": None})
         tensors = tensors_of(tuple(arrays.values()))
         if settings["out"] is not None:
-            return written(job, tensors, settings["out"])
+            return write_to(job, tensors, settings["out"])
         results = tuple(map(TensorArray, reduce(TORCH, job, tensors, any(map(is_followed, tensors)))))
         return results[0] if len(results) == 1 else results
 

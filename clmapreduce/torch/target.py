@@ -13,8 +13,8 @@ from clmapreduce.gradients.job import Job
 from clmapreduce.torch.tensors import host_view, is_followed
 
 
-def written(job: Job, tensors: Sequence[Any], out: Any) -> Any:
-    """`out` with the results of a job in it. Raises ModeError for what is no tensor or would need a gradient,
+def write_to(job: Job, tensors: Sequence[Any], out: Any) -> Any:
+    """`out` with the results of a job in it. Raises ModeError if it is not a tensor or would need a gradient,
     DeviceError for a tensor that is not on the CPU, ShapeError and DTypeError for one that does not fit.
     """
     targets = out if isinstance(out, tuple) else (out,)

@@ -35,7 +35,7 @@ class TensorArray(GuestArray):
         return TensorArray(self.tensor.reshape(shape), self.source)
 
     def view(self, dtype: DType | None) -> TensorArray:
-        """Complex numbers as parts by turns, or the other way round."""
+        """Complex numbers as alternating real and imaginary parts, or the reverse."""
         if self.tensor.is_complex():
             return TensorArray(torch.view_as_real(self.tensor.resolve_conj()).flatten(-2), self.source)
         return TensorArray(torch.view_as_complex(self.tensor.unflatten(-1, (-1, 2)).contiguous()), self.source)

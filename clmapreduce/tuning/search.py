@@ -169,8 +169,8 @@ def search(problem: Problem, deadline: float, spent: Callable[[], None] = lambda
 class _Climb:
     """A search on its way. champion: the fastest so far. measured: how many boxes it was compared with."""
 
-    def __init__(self, problem: Problem, static: Candidate, deadline: float, spent: Callable[[], None]) -> None:
-        self.problem, self.champion, self.deadline, self.spent = problem, static, deadline, spent
+    def __init__(self, problem: Problem, static: Candidate, deadline: float, after_box: Callable[[], None]) -> None:
+        self.problem, self.champion, self.deadline, self.after_box = problem, static, deadline, after_box
         self.measured = 0
         self._results = static.values()
         self._launches: set[Hashable] = {None, problem.launches(static.box)}
@@ -195,7 +195,7 @@ class _Climb:
         """
         candidate = self._candidate(box)
         share = 1.0 if candidate is None else self._challenge(candidate)
-        self.spent()
+        self.after_box()
         return share
 
     def _candidate(self, box: Any) -> Candidate | None:

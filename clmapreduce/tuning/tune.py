@@ -102,18 +102,18 @@ def tune(
 
 
 class _Budget:
-    """The time for all searches, and who is told how much of it is over."""
+    """The time for all searches, and the function that reports how much of it is used."""
 
     def __init__(self, seconds: float, report: Report) -> None:
         self._begin, self._seconds, self._report = perf_counter(), seconds, report
         self.deadline = self._begin + seconds
 
-    def spent(self) -> None:
-        """Reports how much is over."""
+    def report_time(self) -> None:
+        """Reports how much time is used."""
         self._report(min(perf_counter() - self._begin, self._seconds), self._seconds)
 
     def say(self, what: str) -> None:
-        """Says what it is spent on, where there is a bar."""
+        """Shows what is tuned now, where there is a bar."""
         if isinstance(self._report, Bar):
             self._report.say(what)
 

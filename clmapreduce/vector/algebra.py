@@ -117,7 +117,7 @@ def sym_sqnorm(s: Operand, x: Operand) -> Vector:
 
 @named("WeightedSqNorm")
 def weighted_sqnorm(s: Operand, x: Operand) -> Vector:
-    """The squared norm with a scalar weight, one per coordinate, or a symmetric matrix, told apart by s's length."""
+    """The squared norm with a scalar weight, one per coordinate, or a symmetric matrix; the length of s decides."""
     s, x = as_vector(s), as_vector(x)
     if s.dim == 1:
         return sqnorm_iso(s, x)

@@ -161,7 +161,7 @@ def power(a: Operand, b: Operand) -> Vector:
     return powf(a, b)
 
 
-def _raised(x: float, exponent: float) -> float:
+def _pow(x: float, exponent: float) -> float:
     value = math.pow(x, exponent)
     if math.isinf(value):
         raise OverflowError
@@ -192,8 +192,8 @@ def _powf_partials(node: Vector, a: Vector, b: Vector) -> Gradients:
     return b * POWF((a, b - 1)), by_exponent
 
 
-POW = Elementwise("Pow", _power_int, lambda node, a: (_exponent(node) * power_int(a, _exponent(node) - 1),), _raised)
-POWF = Elementwise("Powf", lambda a, b: apply("power", a, b), _powf_partials, _raised)
+POW = Elementwise("Pow", _power_int, lambda node, a: (_exponent(node) * power_int(a, _exponent(node) - 1),), _pow)
+POWF = Elementwise("Powf", lambda a, b: apply("power", a, b), _powf_partials, _pow)
 
 
 # ---------------------------------------------------------------------------------------------------------- constants

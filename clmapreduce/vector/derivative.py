@@ -21,7 +21,8 @@ from clmapreduce.vector.registry import OPERATIONS, named
 def gradient(f: Operand, v: Operand, g: Operand | None = None) -> Vector:
     """The gradient of (f | g) by the variable v, of v's dimension; g, of f's dimension, is 1 if f has dimension 1.
 
-    Raises ShapeError for another g, FormulaError for what is no variable or has no derivative.
+    Raises ShapeError for another g, FormulaError for an argument that is not a variable and for formulas without a
+    derivative.
     """
     f, v = as_vector(f), _variable("Grad", v)
     g = _cotangent("Grad", f, g)

@@ -85,8 +85,8 @@ def _sinc_derivative(a: Node, order: int) -> Node:
     wave = [apply("sin", a), apply("cos", a)]
     value = wave[0] / a
     for k in range(1, order + 1):  # a f⁽ᵏ⁾ = sin⁽ᵏ⁾ - k f⁽ᵏ⁻¹⁾
-        turned = wave[k % 2] if k % 4 < 2 else -wave[k % 2]
-        value = (turned - k * value) / a
+        derivative = wave[k % 2] if k % 4 < 2 else -wave[k % 2]
+        value = (derivative - k * value) / a
     first = (order + 1) // 2
     terms = [
         (-1.0) ** m / (2 * m + 1) / math.factorial(2 * m - order) for m in range(first, first + _SERIES_TERMS)

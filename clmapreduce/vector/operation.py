@@ -1,4 +1,4 @@
-"""What operations share: the structural zero, repetition, and functions of single coordinates.
+"""Parts of all operations: the structural zero, repetition, and functions of single coordinates.
 
 To add an operation, make an `Elementwise` (one scalar function and its partial derivatives) or a subclass of
 `Operation`, and give its builder a name in `OPERATIONS`. What can be said with others is a builder alone: its lowering
@@ -122,8 +122,8 @@ class Elementwise(Operation):
 
     def _unrepeated(self, args: tuple[Vector, ...], params: Params) -> Vector:
         dim = common_dim(self.name, args)
-        bare = tuple(arg.args[0] if arg.operation is SUM_T else arg for arg in args)
-        return sum_t(OPERATIONS[self.name](*bare, *params), dim)  # the builder: what is bare may be simpler
+        simpler = tuple(arg.args[0] if arg.operation is SUM_T else arg for arg in args)
+        return sum_t(OPERATIONS[self.name](*simpler, *params), dim)  # the builder: what is bare may be simpler
 
 
 def _collected(g: Vector, partial: Vector, arg_dim: int, dim: int) -> Vector:

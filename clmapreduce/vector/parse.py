@@ -257,5 +257,5 @@ class _Reader:
         except ClMapReduceError as error:
             error.args = (str(self._refused(str(error), token)),)
             raise
-        except TypeError as error:  # a formula where a number is wanted, or a list where a formula is
+        except TypeError as error:  # a formula in place of a number, or a list in place of a formula
             raise self._refused(f"{token.text}: {error}", token) from None

@@ -43,10 +43,10 @@ class Lookup(Operation):
         table, (place,) = args
         dim = self.dim((), params)
         at = nearest(place, len(table) // dim)
-        taken = list(table[:dim])
+        numbers = list(table[:dim])
         for k in range(dim, len(table)):
-            taken[k % dim] = apply("where", apply("equal", at, k // dim), table[k], taken[k % dim])
-        return taken
+            numbers[k % dim] = apply("where", apply("equal", at, k // dim), table[k], numbers[k % dim])
+        return numbers
 
     def lookups(self, table: TableSymbol, count: int, place: Node, params: Params) -> list[Node]:
         """From a table of `count` numbers in memory."""
@@ -146,11 +146,11 @@ def tables_of(formulas: Iterable[Vector]) -> tuple[set[Vector], set[Vector]]:
 @lru_cache(maxsize=256)
 def questions(formulas: tuple[Vector | None, ...]) -> tuple[Vector, ...]:
     """For every place that is to be checked, a formula of dimension 1: 0 inside of the axis, 1 outside."""
-    found: dict[Hashable, Vector] = {}
+    outside: dict[Hashable, Vector] = {}
     for part in postorder([formula for formula in formulas if formula is not None]):
         if part.operation is CHECKED:
             for place, size in zip(part.args[1:], part.params, strict=True):
                 assert isinstance(size, int)
                 within = OPERATIONS["LessOrEqual"](-0.5, place) * OPERATIONS["LessThan"](place, size - 0.5)
-                found[place, size] = 1 - within
-    return tuple(found.values())
+                outside[place, size] = 1 - within
+    return tuple(outside.values())

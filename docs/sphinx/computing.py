@@ -61,12 +61,12 @@ def scopes() -> Canvas:
 def sparsity() -> Canvas:
     c = Canvas("sparsity", 720, 330, "Clusters of rows and columns, the blocks that count, and pieces of equal work")
     rows, columns = (40, 70, 50, 60), (60, 40, 80, 50, 30)
-    kept = {(0, 0), (0, 1), (1, 1), (1, 2), (2, 2), (2, 3), (3, 3), (3, 4), (3, 0)}
+    pairs = {(0, 0), (0, 1), (1, 1), (1, 2), (2, 2), (2, 3), (3, 3), (3, 4), (3, 0)}
     y = 60
     for i, height in enumerate(rows):
         x = 110
         for j, width in enumerate(columns):
-            c.cell((x, y), (width, height), "blue" if (i, j) in kept else "none", strong=(i, j) in kept)
+            c.cell((x, y), (width, height), "blue" if (i, j) in pairs else "none", strong=(i, j) in pairs)
             x += width
         c.text((100, y + height / 2 + 5), f"rows {i}", "small", "end")
         y += height

@@ -3,8 +3,8 @@ Digits that a subtraction loses, and digits asked for
 =====================================================
 
 ``erfc(x) = 1 − erf(x)`` is the chance of a large deviation. Subtracted as written in float64, its relative error
-grows as 10⁻¹⁶ / erfc(x): beyond x = 5.9 nothing is left. ``cm.series.erfc`` gives as many digits as asked for, 16, 30
-or 60, at every x. The picture counts the right digits of each, beside the series in Python's decimals.
+grows as 10⁻¹⁶ / erfc(x): beyond x = 5.9 no digit is right. ``cm.series.erfc`` gives 16, 30 or 60 right digits, as you
+ask, at every x. The picture counts the right digits of each; the reference is the series in Python's decimals.
 """
 
 import math

@@ -5,8 +5,8 @@ How many terms does eˣ need?
 The terms ``xᵏ/k!`` of the series are each the one before times x/k: a scan multiplies these factors, another adds the
 terms up, so that one call gives the sum after every term. The picture shows the errors of these sums. For x = 1 the
 error falls as the next term does, 1/(k + 1)!, until the rounding of the dtype is reached: float32, float64, ``cm.dd``
-of 32 digits. For x = −20 terms grow to 4·10⁷ before they fall, while the sum is 2·10⁻⁹. What rounding loses of the
-terms stays lost: neither float32 nor float64 has a digit right in the end; the words of ``cm.dd`` are long enough.
+of 32 digits. For x = −20 terms grow to 4·10⁷ before they fall, while the sum is 2·10⁻⁹. The rounding errors of the
+large terms remain: in the end neither float32 nor float64 has a right digit; the words of ``cm.dd`` are long enough.
 """
 
 import sys

@@ -2,10 +2,10 @@
 What Dask's threads do in a scan
 ================================
 
-The running sum of an array in 12 chunks, less its mean, is a graph of tasks. A first pass over the chunks gives the
-mean, a second the totals of the differences, a third the running sums; between them trees merge what chunks left.
-Tasks carry the names of what they compute. The picture is the stream of tasks, a row for each thread: every task runs
-as soon as what it needs is there.
+The running sum of an array in 12 chunks, minus its mean, is a graph of tasks. A first pass over the chunks gives the
+mean, a second one the totals of the differences, a third one the running sums; between them trees merge the results of
+the chunks. Tasks are named after what they compute. The picture is the stream of tasks, with a row for each thread:
+every task runs as soon as its inputs are ready.
 """
 
 import sys

@@ -2,9 +2,9 @@
 Gravity of 20,000 bodies from a tenth of the pairs
 ==================================================
 
-A cluster that is far away pulls like one body at its centroid (Barnes and Hut 1986). Points are sorted into cells;
-cells nearer than an opening distance are met point by point, all others by their centroids. Both are one formula
-under two block masks, one the complement of the other. The picture shows what one cell meets, the mask of all cells,
+A cluster that is far away pulls like one body at its centroid (Barnes and Hut 1986). Points are sorted into cells.
+Cells nearer than an opening distance count point by point, all others by their centroids. Both are one formula with two
+block masks, one the complement of the other. The picture shows what one cell meets, the mask of all cells,
 and the error of all forces against the exact sum: it falls as the opening distance grows, and so does the share of
 pairs saved.
 """

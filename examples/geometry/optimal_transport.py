@@ -4,8 +4,9 @@ Optimal transport from a disc to two bars
 
 Sinkhorn's algorithm finds potentials f, g with which ``exp((f + g − |x − y|²/2) / ε)`` moves one cloud to the other
 at the least cost, blurred by √ε. Each half step is a soft minimum over all pairs, ``−ε log Σ exp((g − cost) / ε)``.
-The picture follows every point of the disc on its straight way to its image. Colours keep their order: nothing
-crosses, and the disc is torn in the middle, where the bars are equally far: what stays there is the blur.
+The picture follows every point of the disc on its straight way to its image. The colours show that the ways do not
+cross. The disc is torn in the middle, where the bars are equally far; the points that remain there are an effect of the
+blur.
 """
 
 import sys

@@ -4,9 +4,9 @@ Coarse to fine optimal transport
 
 Sinkhorn's algorithm moves a disc of 8,000 points to a spiral at the least cost. The blur shrinks from step to step,
 and the last steps of either level are over-relaxed (Thibault et al. 2021). While the blur is as wide as a cell,
-centroids stand for their points. Their potentials then show which cells exchange mass, and points meet the points of
-such cells only (Schmitzer 2019, Feydy 2020). The picture shows where the disc goes, and the pairs that were left: the
-cost is that of all pairs.
+centroids replace their points. Their potentials then show which cells exchange mass, and only the points of such cells
+are paired (Schmitzer 2019, Feydy 2020). The picture shows where the disc goes, and the pairs that remain; the cost is
+the same as with all pairs.
 """
 
 import sys

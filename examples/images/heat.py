@@ -5,7 +5,7 @@ Heat in a plate, in NumPy's words
 A plate has a warm disc, held at 1, a cold bar, held at −1, and its border at 0. Every sweep sets each other point to
 the mean of its four neighbours (Jacobi's iteration for Δu = 0). The functions are written for NumPy's arrays, with
 slices, ``np.where`` and ``np.mean``; a device's arrays go through the same lines. The picture shows how heat spreads
-from the held places, and how slowly the change per sweep falls: far places hear late.
+from the fixed places, and how slowly the change per sweep falls: far places change late.
 """
 
 import sys

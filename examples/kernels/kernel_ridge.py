@@ -2,10 +2,10 @@
 Kernel ridge regression: too stiff, too loose, right
 ====================================================
 
-``f(x) = Σ w k(x, y)``, with weights that solve ``(K + α I) w = values`` for 60 noisy samples. The ridge α says how
-much is taken for noise. A small α follows every sample, a large one follows none. The picture shows three fits, and
-the error on new samples against α: it has a minimum, while the error on the samples themselves only falls and cannot
-tell.
+``f(x) = Σ w k(x, y)``, with weights that solve ``(K + α I) w = values`` for 60 noisy samples. The ridge α says how much
+of the values counts as noise. A small α follows every sample, a large one follows none. The picture shows three fits,
+and the error on new samples against α, which has a minimum. The error on the samples themselves only falls as α does,
+and does not help to choose α.
 """
 
 import sys

@@ -3,8 +3,8 @@ Pairs that matter: a Gaussian cut off
 =====================================
 
 Where a Gaussian of width σ has fallen to e⁻¹², at 5σ, pairs can be left out. Points are sorted into cells of an edge
-2σ; ``cm.Ranges.radius`` keeps the pairs of cells that are nearer than a radius, and whole blocks of the others are
-not even looked at. The picture shows the blocks that are left for points along a curve, and how fast the error falls
+2σ; ``cm.Ranges.radius`` selects the pairs of cells that are nearer than a radius, and whole blocks of the others are
+skipped. The picture shows the blocks that remain for points along a curve, and how fast the error falls
 with the radius, while the share of pairs grows slowly: at 5σ a tenth of the pairs gives float32 all its digits.
 """
 

@@ -3,9 +3,9 @@ A file on two queues
 ====================
 
 A file of 64 MB goes through contexts that may hold 16 MB each: tiles are copied, squared and added up, on two queues
-of one device as on two devices. A tile goes to the queue that will have ended it first. The picture shows when every
-copy and every launch ran: on both queues copies of the next tile run beside the launch of the one before, and one
-last launch merges what groups left.
+of one device as on two devices. A tile goes to the queue that should end it first. The picture shows when every copy
+and every launch ran: on both queues the copy of the next tile overlaps the launch of the one before, and one last
+launch merges the accumulators of the groups.
 """
 
 import json
@@ -21,7 +21,7 @@ import clmapreduce as cm
 LENGTH, LIMIT = 16_000_000, "16M"
 
 
-def written(path: Path) -> np.memmap:
+def file_of(path: Path) -> np.memmap:
     """A file of 64 MB, mapped to read."""
     values = np.memmap(path, np.float32, "w+", shape=(LENGTH,))
     values[:] = np.random.default_rng(0).standard_normal(LENGTH, dtype=np.float32)
@@ -41,7 +41,7 @@ def commands(trace: Path, after: float = 0.0) -> list[dict]:
 def main(device: str | cm.Device | None = None, picture: str | None = None) -> None:
     norm = cm.Map(lambda x: x * x) >> cm.Reduce("sum")
     with tempfile.TemporaryDirectory() as folder:
-        values = written(Path(folder) / "samples.f32")
+        values = file_of(Path(folder) / "samples.f32")
         first, trace = cm.select_device(device), Path(folder) / "trace.json"
         with cm.Context([first, first], profile=True, memory_limit=LIMIT) as context:
             norm(values)  # builds kernels

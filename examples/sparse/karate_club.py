@@ -5,7 +5,7 @@ Who matters in a karate club?
 The friendships in a karate club were noted before it split in two: 34 members, 78 pairs (Zachary 1977, An information
 flow model for conflict and fission in small groups). PageRank is the share of time that a walk spends at each member
 which follows a random friendship with probability 0.85 and else starts anew anywhere. It is computed by products with
-a sparse matrix that holds no numbers, only who passes on to whom. In the picture, areas are ranks: the two leaders of
+a sparse matrix that has no numbers, only the places of links. In the picture, areas are ranks: the two leaders of
 the later clubs, 1 (the instructor) and 34 (the officer), stand out.
 """
 

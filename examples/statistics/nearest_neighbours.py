@@ -2,8 +2,8 @@
 Ten neighbours decide
 =====================
 
-Of 8,000 points with two labels, a tenth of the labels are wrong. Each place asks the K nearest points and goes with
-their majority: a reduction that keeps the K least of all distances and their places. The picture shows votes of one
+Of 8,000 points with two labels, a tenth of the labels are wrong. Each place takes the majority of its K nearest points:
+a reduction to the K least of all distances and their places. The picture shows votes of one
 neighbour and of ten beside the truth. One neighbour repeats every wrong label as a spot; ten outvote most of them.
 """
 
@@ -55,10 +55,10 @@ def main(device: str | cm.Device | None = None, picture: str | None = None) -> N
         titles = ("The truth", f"One neighbour: {alone:.0%} right", f"{K} neighbours: {many:.0%} right")
         for axes, image, title in zip(panels, shown, titles, strict=True):
             square = {"origin": "lower", "extent": (0, 1, 0, 1), "cmap": "cividis"}
-            drawn = axes.imshow(image.reshape(SIDE, SIDE), **square)
+            drawing = axes.imshow(image.reshape(SIDE, SIDE), **square)
             axes.set(title=title, xlabel="x")
         panels[0].set(ylabel="y")
-        figure.colorbar(drawn, ax=panels, label="votes for class 1")
+        figure.colorbar(drawing, ax=panels, label="votes for class 1")
         if picture:
             figure.savefig(picture, dpi=110)
 

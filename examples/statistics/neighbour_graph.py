@@ -3,10 +3,10 @@ Distances on a rolled sheet
 ===========================
 
 Points of a sheet that is rolled up in space: two of them may be near in space and far apart on the sheet. The ten
-nearest neighbours of each point (one reduction over all pairs) make a graph that keeps to the sheet. Shortest ways in
+nearest neighbours of each point (one reduction over all pairs) make a graph that stays on the sheet. Shortest ways in
 it come from products over (min, +) with the matrix of its edges, and are close to distances on the sheet (Isomap:
 Tenenbaum, de Silva, Langford 2000). In the picture, colours are the distance from the orange point: straight through
-space on the left, along the graph in the middle. On the right both stand beside the truth.
+space on the left, along the graph in the middle. On the right both are compared with the truth.
 """
 
 import sys

@@ -55,12 +55,12 @@ _compilers = _Compilers()
 def build(
     queue: Queue, source: str, options: Sequence[str] = ("-cl-mad-enable",), dump_name: str | None = None
 ) -> Program:
-    """The program that `source` (OpenCL C) gives on the queue's device with these compiler options.
+    """The program of `source` (OpenCL C), built for the queue's device with these compiler options.
 
-    Built once per context, source and options, and kept while it is among those used last or a kernel of it is in use;
-    the binary is kept on disk (see disk_cache). With $CLMR_DUMP_SOURCE set
-    to a folder the source is also written there, under `dump_name`. Raises ProgramBuildError with the compiler's
-    complaints, and ValueError for options that would spoil the accuracy promised.
+    It is built once per context, source and options. It is cached while it is among the programs used last, or one of
+    its kernels is in use; the binary is stored on disk (see disk_cache). If $CLMR_DUMP_SOURCE is a folder, the source
+    is also written there, under `dump_name`. Raises ProgramBuildError with the compiler's messages, and ValueError for
+    options that would break the promised accuracy.
     """
     space = queue.space
     key = (source, tuple(options))

@@ -35,7 +35,9 @@ _log = logging.getLogger("clmapreduce.hostsched")
 
 
 def cache_folder() -> pathlib.Path | None:
-    """The folder in use, created if need be; None if the cache is turned off or the folder is refused (logged)."""
+    """The folder of the cache, created if necessary; None if the cache is turned off, or the folder cannot be used
+    (which is logged).
+    """
     if switch("CLMR_NO_CACHE"):
         return None
     folder = pathlib.Path(os.environ.get("CLMR_CACHE_DIR") or platformdirs.user_cache_dir("clmapreduce"))
@@ -125,7 +127,7 @@ def _is_our_file(status: os.stat_result) -> bool:
 
 
 def _is_ours(status: os.stat_result) -> bool:
-    """Whether a file or folder belongs to this user and nobody else may write to it. Windows guards the user's folder
+    """Whether a file or folder belongs to this user and no other user may write to it. Windows guards the user's folder
     itself.
     """
     if not hasattr(os, "getuid"):

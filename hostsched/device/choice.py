@@ -31,12 +31,12 @@ _unusable: list[str] = []
 
 
 def devices() -> list[Device]:
-    """Every OpenCL device, best first: GPUs, Intel's CPU runtime, PoCLs from new to old, the rest. Asked once per
-    process.
+    """Every OpenCL device, best first: GPUs, Intel's CPU runtime, PoCLs from new to old, others. The drivers are asked
+    once per process.
 
-    The loader's order plays no part: it changes between runs. Of several PoCLs of one version only one is listed.
-    Devices whose compiler builds no kernel are left out, see `unusable_devices`. Raises ForkedProcess in a child
-    forked after OpenCL was used.
+    The order does not depend on the loader, whose order changes between runs. Of several PoCLs of one version only one
+    is listed. Devices whose compiler builds no kernel are not listed, see `unusable_devices`. Raises ForkedProcess in a
+    child that was forked after OpenCL was used.
     """
     global _ranked
     all_platforms = platforms()
@@ -57,7 +57,7 @@ def devices() -> list[Device]:
 
 
 def unusable_devices() -> list[str]:
-    """Of each device that `devices()` leaves out, a line that says why, and what to install."""
+    """For each device that `devices()` does not list, a line that says why, and what to install."""
     devices()
     return list(_unusable)
 
@@ -99,10 +99,11 @@ def _pocl_version(facts: DeviceFacts) -> tuple[int, ...]:
 def select_device(spec: str | Device | cl.Device | None = None) -> Device:
     """The device that `spec` names.
 
-    None: $CLMR_DEVICE, else $PYOPENCL_CTX, else the best. A str: "gpu", "cpu", "nvidia", "amd", "intel" or "pocl" give
-    the best of that class; otherwise a part of a device's or platform's name, or "platform:device" with an index or a
-    part of a name on either side, in any case. A Device or cl.Device is taken as it is. Raises DeviceNotFound, listing
-    what there is, if nothing fits or if a part of a name fits several different devices.
+    None: $CLMR_DEVICE, else $PYOPENCL_CTX, else the best device. A str: "gpu", "cpu", "nvidia", "amd", "intel" or
+    "pocl" for the best one of that class; otherwise a part of a device's or platform's name, or "platform:device" with
+    an index or a part of a name on either side; upper and lower case are equal. A Device or cl.Device is returned.
+    Raises DeviceNotFound with a list of the devices if none fits, or if a part of a name fits several different
+    devices.
     """
     if isinstance(spec, Device):
         return spec
@@ -123,7 +124,7 @@ def select_device(spec: str | Device | cl.Device | None = None) -> Device:
 
 
 def spec_of(device: Device) -> str:
-    """The text by which `select_device` finds a device of this host again."""
+    """The text for which `select_device` returns this device on this host."""
     platform = device.cl_device.platform
     name = device.platform.lower()
     alike = [one for one in platforms() if name in one.name.lower()]

@@ -32,19 +32,19 @@ _SUBGROUP_EXTENSIONS = frozenset((
 
 @dataclass(frozen=True)
 class DeviceFacts:
-    """Everything planning may depend on; sizes in bytes.
+    """Everything that planning may depend on; sizes in bytes.
 
-    `vendor` is who made the driver ("nvidia" "amd" "intel" "pocl" "apple" "other"), so an AMD processor driven by
-    Intel's runtime is "intel". `kind` is "gpu", "cpu" or "accelerator". `lanes` is how many float32 an explicit vector
-    should have: 16 on a CPU (one 512-bit or two 256-bit registers), 4 on a GPU (one 128-bit load). `subgroup` is the
-    width of the vendor's lock-step group, 1 where code may not rely on one. `sized_subgroups` says whether kernels may
-    ask for OpenCL's sub-groups of a width of their own, whose items exchange registers; `vector_floats` is how many
-    float32 one register of the device holds. `matrix_units` says whether such groups multiply matrices of float16 and
-    copy into local memory on their own (NVIDIA, capability 8.0 on). `base_alignment` is the alignment the driver gives
-    to its buffers. `maps_memory` is False where a mapped buffer cannot be unmapped: in Mesa's rusticl (22.3.6) that
-    fails, and pyopencl ends the process where it unmaps on its own. `sound_groups` is False where the driver computes
-    groups of several work-items wrongly: PoCL from 5.0 on, on CPUs (see docs/concepts/architecture.md); groups of one
-    item are right there.
+    `vendor` is the maker of the driver ("nvidia" "amd" "intel" "pocl" "apple" "other"), so an AMD processor with
+    Intel's runtime is "intel". `kind` is "gpu", "cpu" or "accelerator". `lanes` is the best number of float32 in an
+    explicit vector: 16 on a CPU (one 512-bit or two 256-bit registers), 4 on a GPU (one 128-bit load). `subgroup` is
+    the width of the vendor's lock-step group, 1 where code may not rely on one. `sized_subgroups` says whether kernels
+    may choose the width of OpenCL's sub-groups, whose items exchange registers; `vector_floats` is the number of
+    float32 in one register of the device. `matrix_units` says whether such groups have instructions that multiply
+    matrices of float16, and asynchronous copies to local memory (NVIDIA, capability 8.0 on). `base_alignment` is the
+    alignment of the driver's buffers. `maps_memory` is False where a mapped buffer cannot be unmapped: in Mesa's
+    rusticl (22.3.6) that fails, and pyopencl ends the process when it unmaps. `sound_groups` is False where the driver
+    computes groups of several work-items wrongly: PoCL from 5.0 on, on CPUs (see docs/concepts/architecture.md); groups
+    of one item are right there.
     """
 
     name: str
@@ -77,7 +77,7 @@ class DeviceFacts:
 
     @property
     def traits(self) -> DriverTraits:
-        """What is particular to the driver's maker, on this device."""
+        """How the driver's maker differs from others, on this device."""
         traits = traits_of(self.vendor)
         width = traits.cpu_subgroups
         suits = self.kind == "cpu" and self.sized_subgroups and 1 < width <= self.vector_floats
@@ -85,7 +85,7 @@ class DeviceFacts:
 
     @property
     def lends_memory(self) -> bool:
-        """Whether kernels may use host arrays where they are. Elsewhere these are copied."""
+        """Whether kernels may use host arrays in place. On other devices these are copied."""
         return self.host_unified and self.maps_memory
 
 

@@ -1,4 +1,4 @@
-"""What is particular to the drivers of one maker. Beside the vocabularies of kernels (cl_templates/vendor) and the
+"""How the drivers of one maker differ from others. Beside the vocabularies of kernels (cl_templates/vendor) and the
 choice of a device by name, this is the only place that asks who made a driver.
 """
 
@@ -11,19 +11,19 @@ __all__ = ["DriverTraits", "traits_of", "with_subgroups"]
 
 @dataclass(frozen=True)
 class DriverTraits:
-    """How kernels are written for a driver, and what its runtime does unlike others. Defaults are what OpenCL promises.
+    """How kernels are written for a driver, and how its runtime differs from others. Defaults are what OpenCL promises.
 
-    vocabulary: whose words kernels use, a file of cl_templates/vendor, or several: "a+b". exchange_width: how many
-    work-items pass registers to each other, a power of two and at most 32, the items of a warp. cpu_subgroups: the
-    same by OpenCL's sub-groups, on CPUs whose vectors hold so many float32. register_fragments: whether work-items
-    hold operands of matrix products in registers, in a layout that is known. limits_registers: whether the compiler
-    takes a limit of an item's registers. groups_may_return: whether a group may leave a loop with barriers early, all
-    its items together. halves_wide_calls: whether the library's functions take vectors of 256 bits at most.
-    vectors_of_half: whether the compiler builds vectors of float16. keeps_kernels: whether the driver keeps built
-    kernels on disk itself. retry_pauses: seconds before a build is tried again that failed without an error in its
-    log. counts_versions: whether launches of one kernel that differ must wait for each other. spin_us: for how long a
-    wait asks the driver before it sleeps. one_waiter: whether at most one thread may wait inside the driver.
-    loads_late: whether threads of the driver load a kernel's code when it is first launched.
+    vocabulary: the helpers that kernels use, a file of cl_templates/vendor, or several: "a+b". exchange_width: how many
+    work-items exchange registers, a power of two and at most 32, the items of a warp. cpu_subgroups: the same by
+    OpenCL's sub-groups, on CPUs whose vectors hold that many float32. register_fragments: whether work-items hold
+    operands of matrix products in registers, in a known layout. limits_registers: whether the compiler accepts a limit
+    of an item's registers. groups_may_return: whether a group may leave a loop with barriers early, all its items
+    together. halves_wide_calls: whether the library's functions take vectors of at most 256 bits. vectors_of_half:
+    whether the compiler builds vectors of float16. keeps_kernels: whether the driver itself stores built kernels on
+    disk. retry_pauses: seconds before a build is tried again that failed without an error in its log. counts_versions:
+    whether launches of one kernel with other grids or offsets must wait for each other. spin_us: how long a wait polls
+    before it sleeps. one_waiter: whether at most one thread may wait inside the driver. loads_late: whether threads of
+    the driver load a kernel's code when it is first launched.
     """
 
     vocabulary: str = "portable"

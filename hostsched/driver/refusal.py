@@ -105,7 +105,7 @@ def is_forked() -> bool:
 
 
 def refuse_from_now_on(error: type[Exception], seconds: float) -> None:
-    """Replaces every lock by one that raises `error`, once nobody holds it, or after some seconds."""
+    """Replaces every lock by one that raises `error`, once it is free, or after some seconds."""
     refusing = _RefusingLock(error)
     for owner in guarded():
         lock: Any = owner.lock

@@ -1,4 +1,4 @@
-"""What a doctor wants to know: which drivers there are, which of them load, and why the others do not."""
+"""A report for a doctor: which drivers there are, which of them load, and why the others do not."""
 
 from __future__ import annotations
 
@@ -23,8 +23,10 @@ _NOT_CHOSEN = "not registered, because OCL_ICD_VENDORS or OCL_ICD_FILENAMES name
 
 @dataclass(frozen=True)
 class RuntimeReport:
-    """One finding. `kind` is "loader" or "driver"; `origin` where it was found ("pip", an .icd file, an environment
-    variable); `path` the library; `loadable` whether it loads; `problem` what is wrong with it, None if nothing is."""
+    """One entry of `report()`. `kind` is "loader" or "driver"; `origin` says where it comes from ("pip", an .icd file,
+    an environment variable); `path` is the library; `loadable` whether it loads; `problem` what is wrong with it, or
+    None.
+    """
 
     kind: str
     name: str
@@ -35,8 +37,8 @@ class RuntimeReport:
 
 
 def report() -> list[RuntimeReport]:
-    """The loader in use, then every driver that an .icd file, the environment or pip offers. Loads them to see if they
-    load.
+    """The loader in use, then every driver that an .icd file, the environment or pip offers. It loads each library to
+    check it.
     """
     names = [platform.name for platform in platforms()]
     reports = [_loader(), *_from_icd_files()]

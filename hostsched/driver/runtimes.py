@@ -47,11 +47,12 @@ class PipDriver:
 
 
 def platforms() -> list[cl.Platform]:
-    """Every OpenCL platform, pip-installed runtimes included; asked for once per process, in the loader's order.
+    """Every OpenCL platform, also of runtimes that pip installed, in the loader's order. The loader is asked once per
+    process.
 
-    An empty list if there is none. Raises ForkedProcess in a child forked after OpenCL was used.
-    The loader reads its settings on the first question only: if another library asked before us, pip-installed
-    runtimes are missing, and `report()` says so.
+    An empty list if there is none. Raises ForkedProcess in a child that was forked after OpenCL was used. The loader
+    reads its settings only at the first call: if another library called it before, runtimes that pip installed are
+    missing, and `report()` says so.
     """
     global _platforms
     with _lock:

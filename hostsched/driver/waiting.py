@@ -46,21 +46,21 @@ def poll(
     event: cl.Event, spin_us: float = 100, in_driver: bool = False, seconds: float = math.inf, alone: bool = False
 ) -> int:
     """The final status of `event`, 0 or negative: looked at over and over for `spin_us`, then giving way to others
-    between two looks, and after 20 ms between naps. After `seconds` it gives up: the status is positive then.
+    between two polls, and after 20 ms between sleeps. After `seconds` it gives up: the status is positive then.
 
     `in_driver`: instead, let a thread of ours wait inside the driver while this one stays open to Ctrl-C. On
-    CPUs that thread wakes at once, where naps overshoot; and Intel's runtime computes in the threads that wait for it
-    (2026.2, two cores, a sum of 2^26 float32: 8.4 ms so, 12 ms by polling).
+    CPUs that thread wakes at once, where sleeps take too long; and Intel's runtime computes in the threads that wait
+    for it (2026.2, two cores, a sum of 2^26 float32: 8.4 ms so, 12 ms by polling).
 
-    `alone`: at most one thread of the process waits inside the driver, the others nap until it comes back, or for a
+    `alone`: at most one thread of the process waits inside the driver, the others sleep until it comes back, or for a
     millisecond. Intel's runtime comes to a standstill otherwise: of 32 threads with short calls on two cores, two slept
-    for ever inside its task arena, and nobody was left to compute (2026.2, twice in some 100,000 calls).
+    for ever inside its task arena, and no thread was left to compute (2026.2, twice in some 100,000 calls).
 
     Intel's CPU runtime (2026.2) calls a command complete whose wait list failed, and tells the truth only to who waits
     for it; so a complete command is waited for, which returns at once.
-    Naps are half a percent of the time waited so far, at most a millisecond. With naps of 2 %, at most 0.25 ms, from
-    0.1 ms on, calls of 3 to 5 ms took 0.1 to 0.2 ms longer than with naps of no length, which take 70 us all the same
-    (Linux, Python 3.11); without any they take another 0.04 ms less (H200, driver 580.159).
+    Sleeps are half a percent of the time waited so far, at most a millisecond. With sleeps of 2 %, at most 0.25 ms,
+    from 0.1 ms on, calls of 3 to 5 ms took 0.1 to 0.2 ms longer than with sleeps of length 0, which take 70 us all the
+    same (Linux, Python 3.11); without any they take another 0.04 ms less (H200, driver 580.159).
     """
     begin = time.perf_counter_ns()
     while True:
@@ -113,7 +113,7 @@ def _wait_beside(event: cl.Event, seconds: float, alone: bool) -> int:
     who is interrupted does not wait for it, and the end of the interpreter does so by `join_threads`. Gives the
     (negative) code with which the wait failed, else 0. Raises RuntimeError where no thread can be started.
 
-    alone: returns after a nap where another thread waits inside the driver.
+    alone: returns after a sleep if another thread waits inside the driver.
     """
     done = threading.Event()
     codes = []
@@ -145,7 +145,7 @@ def _start(thread: threading.Thread) -> None:
 
 
 def _start_alone(thread: threading.Thread) -> threading.Thread:
-    """Starts `thread`, unless another one is at work inside the driver: the one that now is."""
+    """Starts `thread`, unless another one is inside the driver; returns the one that is."""
     with _lone_lock:
         if not any(other.is_alive() for other in _lone):
             _start(thread)

@@ -47,7 +47,7 @@ class Touching(Protocol):
 
 
 class Submittable(Touching, Protocol):
-    """A job that can be handed to a queue. `seconds` is how long it takes, 0 where nobody counted its operations; one
+    """A job that can be handed to a queue. `seconds` is how long it takes, 0 if its operations are not counted; one
     that takes longer can also be handed over in pieces (see pieces.Divisible).
     """
 
@@ -93,7 +93,9 @@ def add_reader(buffer: Tracked, event: Any) -> None:
 
 
 class JobGraph:
-    """Jobs in an order that would be right one by one; run in any order that gives the same result."""
+    """Jobs, listed in an order in which they would be right one after the other. They run in any order with the same
+    result.
+    """
 
     __slots__ = ("jobs",)
 
@@ -101,8 +103,8 @@ class JobGraph:
         self.jobs = tuple(jobs)
 
     def submit(self, queue: Queue, wait_for: Collection[Any] = NO_EVENTS) -> Submission:
-        """Enqueues every job with the waits that follow from its reads and writes, and returns without waiting, unless
-        there is much work: long launches go out in pieces, and it returns when the last ones are on their way.
+        """Enqueues every job with the waits that are derived from its reads and writes. It returns without waiting,
+        except for long launches: these are cut into pieces, and it returns when the last pieces are enqueued.
 
         `wait_for` holds events, Submissions, or objects with an `.event`; no job starts before all of them have ended.
         Raises WrongArgument for other things in `wait_for`, what the queue raises (LaunchError, OutOfDeviceMemory,

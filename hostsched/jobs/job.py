@@ -26,10 +26,10 @@ class KernelJob:
     """`groups` work-groups of `group_size` work-items run `kernel` on `args`: Buffers, and NumPy scalars of the exact
     C types.
 
-    Every Buffer among `args` is named in `reads`, `writes` or both; ValueError if not, since a wait would be missing.
-    `work` is the launch's operations, roughly; 0 where nobody counted them. `first` is the number of groups that stand
-    before these, in launches of their own. A launch with much work goes out in pieces: its kernel asks for
-    `get_group_id(0) + get_global_offset(0) / group_size`, and never for the number of groups.
+    Every Buffer in `args` must be in `reads`, `writes` or both; else ValueError, since a wait would be missing. `work`
+    is the approximate number of operations of the launch; 0 if it is unknown. `first` is the number of groups before
+    these, which other launches run. A launch with much work is cut into pieces: its kernel computes its group as
+    `get_group_id(0) + get_global_offset(0) / group_size`, and must not use the number of groups.
     """
 
     kernel: Kernel
@@ -47,7 +47,7 @@ class KernelJob:
 
     @property
     def seconds(self) -> float:
-        """How long it takes, as far as the kernel's pace tells."""
+        """The expected duration, from the kernel's measured speed."""
         return self.work * self.kernel.pace.seconds if self.work else 0.0
 
     def __post_init__(self) -> None:
@@ -157,7 +157,8 @@ class FillJob:
 
 @dataclass(frozen=True, slots=True)
 class MapJob:
-    """Makes what the device wrote visible in the array that `buffer` was borrowed from, by mapping and unmapping it."""
+    """Makes the device's writes visible in the host array of `buffer` (see Arena.borrow), by mapping and unmapping it.
+    """
 
     seconds: ClassVar[float] = 0.0
     buffer: Buffer

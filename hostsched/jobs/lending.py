@@ -17,12 +17,12 @@ __all__ = ["lend"]
 def lend(
     queue: Queue, buffer: Buffer, shape: tuple[int, ...], dtype: np.dtype[Any], offset: int = 0, own: Any = None
 ) -> Any:
-    """A pyopencl.array.Array over `buffer`, from byte `offset` on. own: the pyopencl.CommandQueue that it computes in,
-    by default one of `queue`'s that runs its commands in order.
+    """A pyopencl.array.Array in the memory of `buffer`, from byte `offset` on. own: the pyopencl.CommandQueue of the
+    array; the default is the in-order queue of `queue`.
 
-    Its `events` are those of all commands that use the buffer now, sent to the device. The buffer is not handed out
-    again: its memory is freed once neither it nor a pyopencl array is left. Raises WrongArgument for a queue of another
-    context.
+    Its `events` are the events of all commands that use the buffer now; these commands are flushed. The buffer is not
+    reused: its memory is freed with the last of the buffer and the pyopencl arrays. Raises WrongArgument for a queue of
+    another context.
     """
     from pyopencl.array import Array  # takes 2 ms, and few ask for it
 

@@ -81,10 +81,10 @@ def in_pieces(
         flying.append((event, count, time.perf_counter()))
         first += count
         while flying and (len(flying) > 1 or not pace.measured):
-            event, done, begun = flying.popleft()
+            event, done, enqueued = flying.popleft()
             queue.wait(event)
             now = time.perf_counter()
-            pace.note(done * each, now - max(ended, begun))
+            pace.note(done * each, now - max(ended, enqueued))
             ended = now
             advance(done * each)
             if unless():

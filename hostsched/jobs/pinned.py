@@ -25,7 +25,7 @@ SLOT = 4096
 
 def read_back(queue: Queue, buffer: Buffer, target: np.ndarray[Any, Any], offset: int = 0) -> None:
     """Copies `target.nbytes` bytes of `buffer`, from byte `offset` on, into the C-contiguous array of bytes `target`,
-    and waits. Ctrl-C gets through. Raises LaunchError or OutOfDeviceMemory if that or what it waits for fails.
+    and waits. Ctrl-C interrupts it. Raises LaunchError or OutOfDeviceMemory if the copy or an earlier command fails.
     """
     pinned = target.nbytes <= SLOT and queue.facts.maps_memory and not queue.facts.host_unified
     slot = _slot(queue) if pinned else None
@@ -37,7 +37,7 @@ def read_back(queue: Queue, buffer: Buffer, target: np.ndarray[Any, Any], offset
 
 
 def _slot(queue: Queue) -> np.ndarray[Any, Any] | None:
-    """Pinned memory that nobody reads through; None where the system has no more of it."""
+    """Free pinned memory for reads; None if the system has no more of it."""
     with suppress(IndexError):
         return queue.space.pinned.popleft()
     with suppress(OutOfDeviceMemory, LaunchError):

@@ -1,4 +1,4 @@
-"""Who wants to know how far a thread's calls have come."""
+"""Reports of the progress of a thread's calls."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ __all__ = ["advance", "announce", "expect", "following"]
 
 
 class _Following:
-    """The operations of a call that are launched and ended, and who is told of them."""
+    """The operations of a call that are launched and ended, and the function that reports them."""
 
     __slots__ = ("done", "report", "say", "total")
 
@@ -26,9 +26,9 @@ _thread = threading.local()
 def following(
     report: Callable[[float, float], None], say: Callable[[str], None] | None = None
 ) -> Iterator[None]:
-    """Inside, what this thread launches is counted: `report(done, total)` is called after every piece of a long launch,
-    and at the end, with operations done and operations known of so far. What it raises ends the call. say: is called
-    with a few words where something else takes the time, such as a compiler, and with "" behind it.
+    """Counts the operations that this thread launches inside the block. `report(done, total)` is called after every
+    piece of a long launch, and at the end; total is the number of operations known so far. An error in `report` ends
+    the call. say: is called with a short text before other long work, such as a compilation, and with "" after it.
     """
     outer = getattr(_thread, "following", None)
     own = _thread.following = _Following(report, say)
@@ -47,7 +47,7 @@ def expect(operations: float) -> None:
 
 
 def advance(operations: float) -> None:
-    """Counts operations that are done, and reports it."""
+    """Counts operations that are done, and reports them."""
     following: _Following | None = getattr(_thread, "following", None)
     if following is not None:
         following.done += operations
@@ -55,7 +55,7 @@ def advance(operations: float) -> None:
 
 
 def announce(what: str) -> None:
-    """Tells who follows this thread's calls what is being done; "": nothing but launches."""
+    """Reports to `following` what this thread does now; "" means launches only."""
     following: _Following | None = getattr(_thread, "following", None)
     if following is not None and following.say is not None:
         following.say(what)

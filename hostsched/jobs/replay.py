@@ -29,7 +29,7 @@ __all__ = ["Launch", "Replay"]
 
 
 class Launch(NamedTuple):
-    """`groups` work-groups of `group_size` work-items of `kernel`, on `args`: names of slots, and NumPy scalars that
+    """`groups` work-groups of `group_size` work-items of `kernel`. `args` are names of slots, and NumPy scalars that
     never change.
 
     `reads` and `writes` name the slots whose Buffers it reads and writes. A slot that no launch reads or writes is
@@ -65,7 +65,8 @@ class _Step(NamedTuple):
 
 
 class Replay:
-    """Launches on one queue, in an order that would be right one by one, to be submitted many times.
+    """Launches on one queue that are submitted many times, listed in an order in which they would be right one after
+    the other.
 
     Raises, when made, what Queue.launch raises for the kernels and the scalars that never change; ValueError also for a
     slot that a launch takes, others read or write, and it does not. May be submitted from several threads: its kernels
@@ -108,8 +109,8 @@ class Replay:
         """Enqueues every launch on the Buffers and scalars in `slots`, by name, and returns without waiting.
 
         Waits, `wait_for` and the Submission are those of JobGraph.submit with the same launches. Names that no launch
-        knows are passed over. Raises ValueError for a slot without a value or with a Buffer of another context,
-        TypeError for a value of the wrong kind, both before anything is enqueued; else what JobGraph.submit raises.
+        uses are ignored. Raises ValueError for a slot without a value or with a Buffer of another context, TypeError
+        for a value of the wrong kind, both before anything is enqueued; else as JobGraph.submit.
         """
         queue = self._queue
         buffers, values, borrowed = self._bind(slots)

@@ -44,10 +44,11 @@ Bytes = np.ndarray[Any, Any]
 
 
 class Staging:
-    """Some copies of one submission. Queues whose device gains nothing get jobs on the arrays themselves.
+    """Copies of one submission through pinned memory. On devices where this is not faster, jobs use the arrays
+    directly.
 
-    Reads are complete once `land` was called, after their submission was waited for. After an error a Staging is
-    dropped: the queue holds its memory until the device has ended with it.
+    Reads are complete after a wait for their submission and a call of `land`. After an error, drop the Staging: the
+    queue holds its memory until the device no longer uses it.
     """
 
     __slots__ = ("_queue", "_reads", "_slots")
@@ -58,7 +59,7 @@ class Staging:
         self._reads: list[tuple[Bytes, Bytes]] = []
 
     def write(self, buffer: Buffer, source: Bytes, offset: int = 0) -> WriteJob:
-        """The job that copies bytes to a buffer; they have been read when this returns, if they are staged."""
+        """A job that copies bytes to a buffer. If they are staged, the source has been read when this returns."""
         slot = self._slot(source.nbytes)
         if slot is None:
             return WriteJob(buffer, source, offset)
@@ -66,7 +67,7 @@ class Staging:
         return WriteJob(buffer, slot, offset)
 
     def read(self, buffer: Buffer, target: Bytes, offset: int = 0) -> ReadJob:
-        """The job that copies bytes of a buffer on their way to `target`."""
+        """A job that copies bytes of a buffer; `land` brings them to `target`."""
         slot = self._slot(target.nbytes)
         if slot is None:
             return ReadJob(buffer, target, offset)
@@ -74,7 +75,7 @@ class Staging:
         return ReadJob(buffer, slot, offset)
 
     def land(self) -> None:
-        """Brings what was read to its targets. All jobs have ended without an error."""
+        """Copies the bytes of all reads to their targets. All jobs must have ended without an error."""
         for target, slot in self._reads:
             copy_bytes(target, slot)
         self._reads.clear()
@@ -126,7 +127,7 @@ def _pool() -> ThreadPoolExecutor:
 
 
 def _idle(queue: Queue, size: int) -> Bytes | None:
-    """Pinned memory of a size that nobody uses."""
+    """Free pinned memory of a size."""
     with suppress(KeyError, IndexError):
         return queue.space.staged[size].popleft()
     return None
@@ -135,20 +136,22 @@ def _idle(queue: Queue, size: int) -> Bytes | None:
 def _give(queue: Queue, slot: Bytes) -> None:
     """Holds pinned memory for later, unless there is enough."""
     staged = queue.space.staged
-    held = sum(size * len(slots) for size, slots in list(staged.items()))
-    if held + slot.nbytes <= IDLE:
+    total = sum(size * len(slots) for size, slots in list(staged.items()))
+    if total + slot.nbytes <= IDLE:
         staged.setdefault(slot.nbytes, deque()).append(slot)
 
 
 def copy_to_device(queue: Queue, buffer: Buffer, source: Bytes, offset: int = 0) -> None:
-    """Copies contiguous bytes to a buffer, from its byte `offset` on, and waits until they have been read. Ctrl-C gets
-    through. Raises LaunchError or OutOfDeviceMemory if that or what it waits for fails.
+    """Copies contiguous bytes to a buffer, from its byte `offset` on, and waits until they have been read. Ctrl-C
+    interrupts it. Raises LaunchError or OutOfDeviceMemory if the copy or an earlier command fails.
     """
     _in_chunks(queue, source, lambda staging, part, begin: staging.write(buffer, part, offset + begin))
 
 
 def copy_to_host(queue: Queue, buffer: Buffer, target: Bytes, offset: int = 0) -> None:
-    """Copies the bytes of a buffer from `offset` on to contiguous ones, and waits. As `copy_to_device` otherwise."""
+    """Copies the bytes of a buffer from `offset` on to contiguous bytes, and waits. All else is as for
+    `copy_to_device`.
+    """
     _in_chunks(queue, target, lambda staging, part, begin: staging.read(buffer, part, offset + begin))
 
 
@@ -172,5 +175,5 @@ def _land(staging: Staging, submission: Submission) -> None:
 
 
 def gains_by_staging(facts: DeviceFacts) -> bool:
-    """Whether copies gain by pinned memory: a device with memory of its own."""
+    """Whether copies through pinned memory are faster, as on devices with separate memory."""
     return facts.maps_memory and not facts.host_unified

@@ -1,4 +1,4 @@
-"""What is remembered of a build: for logs, and for reports of where time went."""
+"""The record of a build, for logs and for reports of where time went."""
 
 from __future__ import annotations
 
@@ -12,7 +12,9 @@ DRIVERS = "built by the driver, which has a cache of its own"
 
 
 class BuildRecord(NamedTuple):
-    """One build. origin: COMPILED, LOADED or DRIVERS. began: by `time.perf_counter`, as `seconds`."""
+    """One build. origin: COMPILED, LOADED or DRIVERS. began: its start in seconds, by `time.perf_counter`. seconds: its
+    duration.
+    """
 
     name: str
     origin: str

@@ -54,11 +54,11 @@ class Kernel:
         self.local_memory = int(opencl.group_info(kernel, cl.kernel_work_group_info.LOCAL_MEM_SIZE, device))
 
     def twin(self, constants: tuple[Any, ...]) -> Kernel:
-        """The same kernel with arguments of its own, the scalars `constants` (as for Queue.launch_checked) set. The
-        lock is held.
+        """A copy of the kernel with separate arguments, of which the scalars `constants` (as for Queue.launch_checked)
+        are set. The caller holds the lock.
 
-        It is made from the program that the first one came from. Asked for the program of a kernel, Intel's runtime
-        (2026.2) once named one that it then refused.
+        It is made from the program of this kernel, which is stored here: when asked for a kernel's program, Intel's
+        runtime (2026.2) once returned one that it then refused.
 
         Raises LaunchError where a scalar is not of the size that the kernel declares.
         """
@@ -100,8 +100,8 @@ class Program:
     def kernel(self, name: str) -> Kernel:
         """The kernel called `name`, always the same object.
 
-        Raises KeyError, naming the kernels there are, and OutOfDeviceMemory if it declares more local memory than the
-        device has (some drivers kill the process when such a kernel is launched).
+        Raises KeyError with the names of the kernels, and OutOfDeviceMemory if the kernel declares more local memory
+        than the device has (some drivers end the process when such a kernel is launched).
         """
         kernel = self._kernels.get(name)
         if kernel is not None:

@@ -49,11 +49,11 @@ def exact_size(nbytes: int) -> int:
 
 
 class Arena:
-    """Hands out device memory of one context and takes it back. Safe to use from several threads.
+    """The device memory of one context: it allocates buffers and reuses them. Several threads may use it.
 
-    Memory that is given back is handed out again once the events of its last writer and readers have ended. A Buffer
-    that is dropped without being given back is freed. `limit` is the most bytes to hold, None for what the device has;
-    $CLMR_MEMORY_LIMIT counts as well. `peak_bytes` is the most that were held at a time.
+    Memory that was returned by `give` is reused once the events of its last writer and readers have ended. A Buffer
+    that is dropped without `give` is freed. `limit` is the most bytes to hold, None for the device's memory;
+    $CLMR_MEMORY_LIMIT applies too. `peak_bytes` is the largest number of bytes that was held at one time.
     """
 
     def __init__(self, space: LockedContext) -> None:
@@ -75,29 +75,29 @@ class Arena:
 
     @property
     def idle_bytes(self) -> int:
-        """Bytes that were given back and wait to be handed out again."""
+        """Bytes that were returned and are not in use."""
         with self._space.lock:
             self._collect()
             return self._idle_bytes
 
     @property
     def reserved_bytes(self) -> int:
-        """Bytes held here: those handed out and the idle ones."""
+        """Bytes held here: those in use and the idle ones."""
         with self._space.lock:
             self._collect()
             return self._reserved
 
     @property
     def least_limit(self) -> int | None:
-        """The bytes that may be held at most, None where nobody set a limit. Raises InvalidSetting for a
-        $CLMR_MEMORY_LIMIT that is none.
+        """The smaller of the two limits in bytes, or None without a limit. Raises InvalidSetting for a wrong
+        $CLMR_MEMORY_LIMIT.
         """
         limits = [limit for limit in (self.limit, memory_limit()) if limit is not None]
         return min(limits, default=None)
 
     @property
     def room(self) -> int:
-        """Bytes that can be handed out: what the limit and the device leave beside what is in use now."""
+        """Bytes that can be allocated: the limit, or the device's memory, minus the bytes in use."""
         limit = self.least_limit
         most = self._facts.global_memory if limit is None else min(limit, self._facts.global_memory)
         with self._space.lock:
@@ -130,9 +130,9 @@ class Arena:
             return buffer
 
     def give(self, buffer: Buffer) -> None:
-        """Takes back a Buffer that came from `take`; any other is left to Python. May be called from a finalizer.
+        """Returns a Buffer that came from `take` to the arena; Python frees any other. May be called from a finalizer.
 
-        Raises ValueError if it was given back already: it may be someone else's by now.
+        Raises ValueError if it was returned before, because it may be in use again.
         """
         if buffer.arena is not self:
             return
@@ -142,8 +142,8 @@ class Arena:
         self._returned.append(buffer)
 
     def lend(self, buffer: Buffer) -> cl.Buffer:
-        """Another reference to a Buffer's memory, for a caller who keeps it as long as they like. The memory is never
-        handed out again: `give` leaves it to Python from now on.
+        """Another reference to a Buffer's memory, which the caller may hold for any time. The memory is not reused
+        after that: `give` leaves it to Python.
         """
         with self._space.lock:
             buffer.arena = None
@@ -164,7 +164,7 @@ class Arena:
             return freed
 
     def borrow(self, array: np.ndarray[Any, Any], writable: bool) -> Buffer:
-        """A Buffer over `array`'s own memory where the device lends it, else over a copy that the driver makes here.
+        """A Buffer in the memory of `array` where the device can use that, else with a copy that the driver makes.
 
         `array` is C-contiguous and not empty, and writable if `writable` is; it is kept alive by the Buffer and by
         every command that uses it. After a kernel wrote to it, a MapJob makes the result visible in `array`. Raises
@@ -191,8 +191,8 @@ class Arena:
         return Buffer(buffer, array.nbytes, self._space, host=array)
 
     def from_cl(self, buffer: cl.Buffer, nbytes: int, host: np.ndarray[Any, Any] | None = None) -> Buffer:
-        """A Buffer around a caller's OpenCL buffer of at least `nbytes` bytes, which stays the caller's. `host` is the
-        array that it uses in place (USE_HOST_PTR), by default what pyopencl knows of it.
+        """A Buffer around a caller's OpenCL buffer of at least `nbytes` bytes, which the caller still owns. `host` is
+        the array that it uses in place (USE_HOST_PTR); the default is the one that pyopencl knows.
 
         Waits are derived per Buffer object: keep one for as long as the memory is in use, and pass the events of
         commands enqueued elsewhere as `wait_for`. Raises ValueError if it belongs to another context or is too small.

@@ -19,10 +19,10 @@ class Buffer:
     `cl` is the OpenCL buffer of `nbytes` bytes, valid in `space` (a LockedContext). `last_write` and `readers` are the
     events of the commands that last wrote it and that have read it since: only `jobs/graph.py` derives waits from them.
     `host` is the array whose memory this is (see Arena.borrow), else None. It outlives the buffer and every command on
-    it. Else the host may hand out its addresses again while a driver still has the old pages pinned, and copies to and
-    from new arrays go to those (NVIDIA 580.159). CPython clears slots in alphabetical order: `cl` before `host`.
-    `arena` is the Arena that handed it out and takes it back, None for other buffers. Only that one uses `counted`,
-    which runs when Python frees the buffer, and `idle`, which says whether it was given back.
+    it. Otherwise the host may allocate its addresses again while a driver still has the old pages pinned, and copies to
+    and from new arrays use the old pages (NVIDIA 580.159). CPython clears slots in alphabetical order: `cl` before
+    `host`. `arena` is the Arena that allocated it, None for other buffers. Only the arena uses `counted`, which runs
+    when Python frees the buffer, and `idle`, which says whether the buffer was returned.
     """
 
     __slots__ = ("__weakref__", "arena", "cl", "counted", "host", "idle", "last_write", "nbytes", "readers", "space")

@@ -1,4 +1,4 @@
-"""Command queues that nobody uses any more, kept to be used again rather than released.
+"""Command queues that are no longer used, stored for reuse instead of a release.
 
 Intel's CPU runtime (2026.2) destroys a queue where its last reference is dropped. Released right after a wait, that is
 the thread which is still ending the last command: it waits for itself, for ever, and so does what is enqueued after.
@@ -56,7 +56,7 @@ class IdleQueues:
             in_flight.leak()
 
     def release(self) -> None:
-        """Lets go of all, when their commands have ended: once the context goes, nobody can use them."""
+        """Lets go of all, when their commands have ended: without the context they are useless."""
         while self._idle:
             with contextlib.suppress(cl.Error):  # of commands that nobody waited for
                 opencl.finish(self._idle.pop()[1])

@@ -24,7 +24,7 @@ class Entry:
     """What keeps the memory of one command alive, and the command's event once it is enqueued.
 
     An entry without an event belongs to a command that is being enqueued, or to one whose caller was interrupted in
-    that moment: nobody can tell whether it runs, so the entry stays until the whole queue has ended.
+    that moment: it is unknown whether it runs, so the entry stays until the whole queue has ended.
     """
 
     __slots__ = ("event", "owned")
@@ -98,6 +98,6 @@ class InFlight:
             self._sweep_at = max(_SWEEP, 2 * len(entries))
 
     def leak(self) -> None:
-        """Keeps all memory until the process ends, for commands that nobody can wait for."""
+        """Keeps all memory until the process ends, for commands for which no wait is possible."""
         for entry in self._entries:
             keep_for_ever(entry)

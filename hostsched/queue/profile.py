@@ -18,8 +18,8 @@ __all__ = ["Profile", "Record", "trace_events", "write_trace"]
 
 
 class Record(NamedTuple):
-    """One command; times in nanoseconds of the device's clock; `nbytes` is what it moved, None for kernels and
-    markers.
+    """One command; times in nanoseconds of the device's clock; `nbytes` is the number of bytes that it copied, None for
+    kernels and markers.
     """
 
     label: str
@@ -31,7 +31,7 @@ class Record(NamedTuple):
 
 
 class Profile:
-    """What the commands of a profiling queue did. Raises WrongArgument for a queue made without `profile`."""
+    """The commands of a profiling queue, with their times. Raises WrongArgument for a queue without `profile`."""
 
     def __init__(self, queue: Queue) -> None:
         if not queue.profile:
@@ -39,8 +39,8 @@ class Profile:
         self.queue = queue
 
     def records(self, first: int = 0) -> list[Record]:
-        """One Record per command that ran, in the order enqueued, from number `first` of the queue's log on. Waits for
-        the queue; commands that failed are left out.
+        """One Record per command that ran, in the order in which they were enqueued, from number `first` of the queue's
+        log on. Waits for the queue. Commands that failed are not included.
         """
         self.queue.finish()
         return [
@@ -56,7 +56,7 @@ class Profile:
 
 def write_trace(queues: Iterable[Queue], path: str | os.PathLike[str]) -> None:
     """Writes the commands of profiling queues to `path` as Chrome Trace Event JSON, for Perfetto or chrome://tracing.
-    Raises WrongArgument where no such file can be written, and for a queue made without `profile`.
+    Raises WrongArgument if the file cannot be written, and for a queue without `profile`.
     """
     rows = [(f"{queue.device!r}, queue {n}", Profile(queue).records()) for n, queue in enumerate(queues, 1)]
     try:
@@ -66,8 +66,8 @@ def write_trace(queues: Iterable[Queue], path: str | os.PathLike[str]) -> None:
 
 
 def trace_events(queues: Iterable[tuple[str, Sequence[Record]]]) -> list[dict[str, object]]:
-    """Trace events for several queues, given as (name, records); `ts` and `dur` in microseconds. A queue is a thread,
-    or several where its commands overlap: viewers nest what overlaps on one thread.
+    """Trace events of several queues, from pairs (name, records); `ts` and `dur` in microseconds. A queue is one
+    thread, or several where its commands overlap, because viewers nest events that overlap on one thread.
     """
     process = os.getpid()
     events: list[dict[str, object]] = [_named("process_name", process, 0, "OpenCL commands")]

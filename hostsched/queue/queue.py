@@ -32,7 +32,7 @@ class Queue(Commands):
 
     def __init__(self, device: Device, profile: bool = False, context: cl.Context | None = None) -> None:
         super().__init__(device, profile, context)
-        # A short job ends within the spin, where a nap or a thread would cost more than it: PoCL's take about 70 us.
+        # A short job ends within the spin, where a sleep or a thread would take longer: PoCL's take about 70 us.
         # Intel's CPU runtime starts one thread fewer than there are cores: the thread that waits is its last worker.
         self._spin_us = self.facts.traits.spin_us
         self._waits_in_driver = self.facts.kind == "cpu"
@@ -44,11 +44,11 @@ class Queue(Commands):
         watch(self)
 
     def wait(self, event: cl.Event) -> None:
-        """Returns when `event` has ended. Ctrl-C gets through. Raises LaunchError or OutOfDeviceMemory if its command
+        """Waits until `event` has ended. Ctrl-C interrupts it. Raises LaunchError or OutOfDeviceMemory if its command
         failed.
 
-        Polls: pyopencl's finish() and wait() let no signal through, and on PoCL polling is twice as quick for short
-        jobs.
+        It polls: during pyopencl's finish() and wait() no signal is handled, and on PoCL polling is twice as fast for
+        short jobs.
         """
         status = self.settle(event)
         if status < COMPLETE:
@@ -56,7 +56,7 @@ class Queue(Commands):
             raise failure(status, f"a command on {self.facts.name!r} failed")
 
     def settle(self, event: cl.Event) -> int:
-        """The final status of `event`, once it has ended, failed or not. Ctrl-C gets through."""
+        """Waits until `event` has ended, failed or not, and returns its final status. Ctrl-C interrupts it."""
         self.flush()
         status = poll(event, self._spin_us, self._waits_in_driver, alone=self._waits_alone)
         if self._in_flight:
@@ -65,8 +65,8 @@ class Queue(Commands):
         return status
 
     def finish(self) -> None:
-        """Returns when everything submitted to this queue has ended, failed or not. Ctrl-C gets through. Raises
-        LaunchError or OutOfDeviceMemory where the driver does not tell.
+        """Waits until everything that was submitted to this queue has ended, failed or not. Ctrl-C interrupts it.
+        Raises LaunchError or OutOfDeviceMemory if the driver cannot be asked.
         """
         with self.lock:
             unfinished = self._in_flight.all()
@@ -78,7 +78,7 @@ class Queue(Commands):
             self._in_flight.drop(unfinished)
 
     def pin(self, nbytes: int) -> np.ndarray[Any, Any]:
-        """New host memory that the device copies to and from without a detour, as bytes; freed with the array."""
+        """New pinned host memory, as bytes, for direct copies to and from the device. It is freed with the array."""
         view, mapped = self.map_new(nbytes)
         self.wait(mapped)
         return view
@@ -106,7 +106,7 @@ class Queue(Commands):
 
     @property
     def has_failed(self) -> bool:
-        """Whether a command in this context was seen to fail: events that buffers remember may be failed ones."""
+        """Whether a command in this context has failed: events that buffers remember may be failed ones."""
         return self.space.failed
 
     def joined(self, events: Sequence[cl.Event]) -> cl.Event:
@@ -115,7 +115,7 @@ class Queue(Commands):
 
     @property
     def in_order(self) -> cl.CommandQueue:
-        """A queue beside this one for callers who enqueue by pyopencl; its commands run in order."""
+        """A second, in-order queue of this context, for callers who enqueue with pyopencl."""
         with self.lock:
             if self._in_order is None:
                 try:
@@ -125,7 +125,7 @@ class Queue(Commands):
             return self._in_order
 
     def cancel(self) -> None:
-        """Drops what the long calls on this queue have not launched yet; they raise Cancelled."""
+        """Drops what the long calls on this queue have not launched yet. These calls raise Cancelled."""
         self.cancellations += 1
 
     def keep_short(self, event: cl.Event, seconds: float, learn: Callable[[float], None]) -> None:

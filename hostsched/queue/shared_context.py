@@ -1,4 +1,4 @@
-"""What queues on one device share: the OpenCL context, the lock over it, the programs built in it, its memory.
+"""State that queues on one device share: the OpenCL context, the lock over it, the programs built in it, its memory.
 
 One context per device and process: buffers and events made through one queue may be used through any other of that
 device.
@@ -32,12 +32,11 @@ _MOST_BUILDS = 4096
 
 
 class SharedContext(LockedContext):
-    """One OpenCL context and what is kept with it.
+    """One OpenCL context and its shared state.
 
-    `arena` is the context's memory, `programs` what was built in it last, by source and options, `idle_queues` command
-    queues that were used before, `pinned` host memory that reads of a few bytes go through, while none does, `staged`
-    that which long copies go through, by its size, `failed` whether a command was seen to fail, `builds` the last
-    builds, oldest first.
+    `arena` is the context's memory; `programs` the programs that were built last, by source and options; `idle_queues`
+    command queues that are not in use; `pinned` free host memory for reads of a few bytes; `staged` host memory for
+    long copies, by its size; `failed` whether a command has failed; `builds` the last builds, oldest first.
     """
 
     __slots__ = ("arena", "builds", "failed", "idle_queues", "pinned", "programs", "staged")
@@ -84,7 +83,7 @@ def shared_context(device: Device, context: cl.Context | None = None) -> SharedC
 
 
 def new_context(device: Device) -> cl.Context:
-    """A new OpenCL context, with memory of its own. Raises as `shared_context`."""
+    """A new OpenCL context, with separate memory. Raises as `shared_context`."""
     opencl_in_use()
     return _new_context(device)
 

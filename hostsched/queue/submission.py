@@ -1,4 +1,4 @@
-"""What was submitted together: one event per job, one for all of them."""
+"""A submission of several jobs: one event per job, one for all of them."""
 
 from __future__ import annotations
 
@@ -31,8 +31,8 @@ class Waiter(Protocol):
 
 
 class Submission:
-    """Jobs on their way. `events` has one event per job, `terminal` those that no other job here waits for, `before`
-    the events that jobs here wait for.
+    """Jobs that were enqueued. `events` has one event per job, `terminal` those for which no other job here waits,
+    `before` the events for which jobs here wait.
     """
 
     __slots__ = ("_before", "_done", "events", "queue", "terminal")
@@ -50,8 +50,8 @@ class Submission:
     def done(self) -> Any:
         """One event that ends when every job here has.
 
-        With several terminal events it is a marker, made when first asked for: PoCL lets a marker wait for everything
-        enqueued before it, whatever its wait list says, so none is made needlessly.
+        With several terminal events it is a marker, made at the first access: on PoCL a marker waits for everything
+        that was enqueued before it, whatever its wait list says.
         """
         if self._done is None:
             with self.queue.lock:
@@ -65,8 +65,7 @@ class Submission:
         return all(ended(event) for event in self.terminal)
 
     def wait(self) -> None:
-        """Returns when every job has ended; Ctrl-C gets through. Raises LaunchError or OutOfDeviceMemory if one
-        failed.
+        """Waits until every job has ended. Ctrl-C interrupts it. Raises LaunchError or OutOfDeviceMemory if one failed.
         """
         try:
             for event in self.terminal:
@@ -82,7 +81,7 @@ class Submission:
 def events_of(wait_for: Collection[Any]) -> list[Any]:
     """The events in `wait_for`: of events, Submissions, and objects with an `.event` (left out where that is None).
 
-    Raises WrongArgument for what is no list: several launches of a call may ask for them.
+    Raises WrongArgument if it is not a list: several launches of a call may read it.
     """
     if not isinstance(wait_for, (tuple, list, Sequence, AbstractSet)):
         raise WrongArgument(f"wait_for is {wait_for!r:.80}; pass a list of events")

@@ -46,9 +46,9 @@ def test_parts_and_every_kind_of_call(here: cm.Context, mode: str, rng: np.rando
     part = x[5:37]
     part += 1
     b[5:37] += 1
-    seen = np.asarray(part, copy=False)
-    assert np.shares_memory(seen, a)
-    np.testing.assert_array_equal(seen, b[5:37])
+    view = np.asarray(part, copy=False)
+    assert np.shares_memory(view, a)
+    np.testing.assert_array_equal(view, b[5:37])
     np.testing.assert_array_equal(x.to_numpy(), b)
     np.testing.assert_array_equal(part.copy().to_numpy(), b[5:37])
     np.add(x[:-1], x[1:], out=x[1:])

@@ -19,7 +19,7 @@ def code(request: pytest.FixtureRequest) -> str:
     return str(request.param)
 
 
-def drawn(rng: np.random.Generator, code: str, shape: Any) -> np.ndarray:
+def random_array(rng: np.random.Generator, code: str, shape: Any) -> np.ndarray:
     return (rng.standard_normal(shape) * 9).astype("i4").astype(code)
 
 
@@ -28,7 +28,7 @@ def drawn(rng: np.random.Generator, code: str, shape: Any) -> np.ndarray:
 def test_where_keeps_the_rest_of_out(
     code: str, shape: tuple[int, int], of_mask: str, context: cm.Context, rng: np.random.Generator
 ) -> None:
-    a, b = drawn(rng, code, shape), drawn(rng, code, 7)
+    a, b = random_array(rng, code, shape), random_array(rng, code, 7)
     mask: Any = rng.random({"rows": (shape[0], 1), "columns": (7,)}.get(of_mask, shape)) < 0.5
     mask = {"none": np.zeros(7, bool), "number": False}.get(of_mask, mask)
     expected, out = np.full(shape, POISON, code), cm.array(np.full(shape, POISON, code), context)
@@ -41,7 +41,7 @@ def test_where_keeps_the_rest_of_out(
 
 
 def test_out_may_be_an_operand_or_overlap(code: str, context: cm.Context, rng: np.random.Generator) -> None:
-    a, mask = drawn(rng, code, 1003), rng.random(1002) < 0.5
+    a, mask = random_array(rng, code, 1003), rng.random(1002) < 0.5
     x, two = cm.array(a, context), np.array(2, code)
     np.multiply(a[1:], two, out=a[1:], where=mask)
     np.multiply(x[1:], two, out=x[1:], where=mask)
@@ -55,7 +55,7 @@ def test_out_may_be_an_operand_or_overlap(code: str, context: cm.Context, rng: n
 
 
 def test_operands_are_broadcast_to_out(context: cm.Context, rng: np.random.Generator) -> None:
-    a = drawn(rng, "f4", (5, 7))
+    a = random_array(rng, "f4", (5, 7))
     expected, out = np.zeros((3, 5, 7)), cm.array(np.zeros((3, 5, 7)), context)
     np.add(a, a[0], out=expected)
     np.add(cm.array(a, context), a[0], out=out)
@@ -63,7 +63,7 @@ def test_operands_are_broadcast_to_out(context: cm.Context, rng: np.random.Gener
 
 
 def test_several_results_and_comparisons(context: cm.Context, rng: np.random.Generator) -> None:
-    a, mask = drawn(rng, "i4", 40), rng.random(40) < 0.5
+    a, mask = random_array(rng, "i4", 40), rng.random(40) < 0.5
     x = cm.array(a, context)
     expected = np.full(40, POISON, "i4"), np.full(40, POISON, "i4")
     outs = tuple(cm.array(each, context) for each in expected)
@@ -81,7 +81,7 @@ def test_several_results_and_comparisons(context: cm.Context, rng: np.random.Gen
 def test_reductions_take_masks_and_initial_values(
     name: str, axis: Any, code: str, context: cm.Context, rng: np.random.Generator
 ) -> None:
-    a, mask = np.sign(drawn(rng, code, (5, 9))) * (2 if name == "prod" else 3), rng.random((5, 9)) < 0.7
+    a, mask = np.sign(random_array(rng, code, (5, 9))) * (2 if name == "prod" else 3), rng.random((5, 9)) < 0.7
     a, mask[:, 0], mask[0] = a.astype(code), True, True
     more: dict[str, Any] = {"axis": axis, "where": mask}
     if name in ("min", "max"):
@@ -99,7 +99,7 @@ def test_reductions_take_masks_and_initial_values(
 
 
 def test_functions_and_methods_with_a_target(context: cm.Context, rng: np.random.Generator) -> None:
-    a = drawn(rng, "f4", (6, 5))
+    a = random_array(rng, "f4", (6, 5))
     x = cm.array(a, context)
     calls: list[tuple[Any, Any]] = [
         (lambda y, out: np.sum(y, axis=0, out=out), (5,)), (lambda y, out: y.sum(1, None, out), (6,)),

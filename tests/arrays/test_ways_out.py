@@ -73,13 +73,13 @@ def test_pyopencl_shares_a_part(first: int, context: cm.Context, rng: np.random.
 def test_pyopencl_waits_for_earlier_calls(context: cm.Context, gate: cl.UserEvent, mode: str) -> None:
     """For a write to be read, and for a read before it writes."""
     ones = cm.array(np.ones(PRIME, np.float32), context)
-    written = DOUBLE(ones, mode=mode, wait_for=[gate]).to_pyopencl()
+    theirs = DOUBLE(ones, mode=mode, wait_for=[gate]).to_pyopencl()
     read = cm.array(np.ones(PRIME, np.float32), context)
     doubled = DOUBLE(read, mode=mode, wait_for=[gate])
     over = read.to_pyopencl()
-    assert hold(written) and hold(over)
+    assert hold(theirs) and hold(over)
     over.fill(np.float32(9))
-    copied = written.copy()
+    copied = theirs.copy()
     open_gate(gate)
     assert_same(copied.get(), np.full(PRIME, 2, np.float32))
     assert_same(over.get(), np.full(PRIME, 9, np.float32))

@@ -89,8 +89,8 @@ def test_the_command_writes_a_page_and_its_data(
     monkeypatch.setattr(run, "GPU", SHORT)
     page = tmp_path / "page.html"
     assert cli.main(["bench", "--only", "sum, spmv", "--seconds", "0", "--output", str(page)]) == 0
-    told = json.loads((tmp_path / "page.json").read_text())
-    assert [row["name"] for row in told["rows"]] == ["sum", "spmv"] and told["command"].startswith("clmapreduce bench --only")
+    data = json.loads((tmp_path / "page.json").read_text())
+    assert [row["name"] for row in data["rows"]] == ["sum", "spmv"] and data["command"].startswith("clmapreduce bench --only")
     text = capsys.readouterr().out
     assert str(page) in text and max(len(line) for line in text.splitlines() if str(tmp_path) not in line) <= 80
     assert page.read_text(encoding="utf-8").startswith("<!doctype html>")

@@ -106,12 +106,12 @@ class TestChunks:
         near(norm(da.from_array(x, chunks=chunks), mode=mode), wide / wide.sum(), wide / wide.sum())
 
     def test_partials(self, chunks: Any, x: np.ndarray, here: cm.Context, mode: str) -> None:
-        kept = cm.Partials("sum")(da.from_array(x, chunks=chunks), mode=mode)
+        partials = cm.Partials("sum")(da.from_array(x, chunks=chunks), mode=mode)
         exact = np.concatenate([[0.0], np.cumsum(x.astype(np.float64))])
         places = np.array([[0, 1], [500, LENGTH]])
-        near(kept.prefix(places), exact[places], np.abs(x).sum())
-        near(kept.prefix(), exact, np.abs(x).sum())
-        assert len(kept) == LENGTH
+        near(partials.prefix(places), exact[places], np.abs(x).sum())
+        near(partials.prefix(), exact, np.abs(x).sum())
+        assert len(partials) == LENGTH
 
 
 @pytest.mark.parametrize("chunks", [(7, 20), (40, 9), (3, -1), (-1, -1)], ids=str)

@@ -94,18 +94,18 @@ class TestSegments:
         lengths = np.concatenate([[190, 70], rng.integers(1, 30, 60)])
         keys = (np.repeat(np.arange(len(lengths)) * 10, lengths)[:LENGTH] + rng.integers(0, 10, LENGTH)).astype(np.int32)
         values = rng.integers(-99, 99, (LENGTH, 2))
-        found, reduced = cm.reduce_by_key(
+        run_keys, reduced = cm.reduce_by_key(
             da.from_array(keys, chunks=chunks), da.from_array(values, chunks=(77, 1)), equal=lambda a, b: a // 10 == b // 10, key=key, mode=mode
         )
         begins = np.concatenate([[0], np.flatnonzero(np.diff(keys // 10)) + 1, [LENGTH]])
-        np.testing.assert_array_equal(found.compute(), keys[begins[:-1] if key == "first" else begins[1:] - 1])
+        np.testing.assert_array_equal(run_keys.compute(), keys[begins[:-1] if key == "first" else begins[1:] - 1])
         np.testing.assert_array_equal(reduced.compute(), np.add.reduceat(values, begins[:-1]))
 
     def test_run_lengths(self, chunks: Any, here: cm.Context, mode: str, rng: np.random.Generator) -> None:
         keys = np.repeat(rng.permutation(60), rng.integers(1, 60, 60))[:LENGTH]
-        found, counts, starts = cm.run_lengths(da.from_array(keys, chunks=chunks), mode=mode)
+        run_keys, counts, starts = cm.run_lengths(da.from_array(keys, chunks=chunks), mode=mode)
         begins = np.concatenate([[0], np.flatnonzero(np.diff(keys)) + 1])
-        np.testing.assert_array_equal(found.compute(), keys[begins])
+        np.testing.assert_array_equal(run_keys.compute(), keys[begins])
         np.testing.assert_array_equal(starts.compute(), begins)
         np.testing.assert_array_equal(counts.compute(), np.diff([*begins, LENGTH]))
 

@@ -1,4 +1,4 @@
-"""What Dask arrays cannot be, and calls on them cannot take: errors at once, before anything is computed."""
+"""Wrong Dask arrays and wrong arguments of calls on them: errors at once, before anything is computed."""
 
 from __future__ import annotations
 

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from support.random_blocks import drawn_blocks, mask_of
 
-from clmapreduce.domain import packed_intervals as laid
+from clmapreduce.domain import packed_intervals
 from clmapreduce.domain.blocks import Blocks
 from clmapreduce.domain.dense import Pairwise
 from clmapreduce.domain.sparse import FEW, BlockSparse, PartitionLimits, sparse
@@ -56,7 +56,7 @@ def test_every_pair_is_met_once(
 ) -> None:
     """Intervals are looked at list by list, some lists at a time, or all at once."""
     for _ in range(20):
-        monkeypatch.setattr(laid, "STRIP", int(rng.choice([1, 5, 1 << 15])))
+        monkeypatch.setattr(packed_intervals, "STRIP", int(rng.choice([1, 5, 1 << 15])))
         random_blocks = drawn_blocks(rng, *size)
         blocks = replace(random_blocks, lists=random_blocks.intervals.astype(rng.choice(["i4", "i8"])))
         np.testing.assert_array_equal(visits(domain_of(blocks), drawn_cut(rng)), mask_of(blocks))

@@ -11,8 +11,7 @@ import pytest
 from support.masks import random_clusters
 
 import clmapreduce as cm
-from clmapreduce.domain import packed_intervals as laid
-from clmapreduce.domain import runs, strips
+from clmapreduce.domain import packed_intervals, runs, strips
 from clmapreduce.domain.blocks import from_counts
 
 
@@ -96,11 +95,11 @@ def test_blocks_of_a_matrix_are_the_same(
         for count, cells, intervals in ((1, 1 << 19, 1 << 15), (threads, int(rng.choice([1, 500, 3000])), 7)):
             monkeypatch.setattr(strips, "THREADS", count)
             monkeypatch.setattr(runs, "STRIP", cells)
-            monkeypatch.setattr(laid, "STRIP", intervals)
+            monkeypatch.setattr(packed_intervals, "STRIP", intervals)
             half = cm.Ranges.from_matrix(rows, columns, keep).half(1, 20 * len(rows), 20 * len(columns))
-            results.append((half.clusters, half.offsets, half.laid.places, half.intervals, half.lengths))
-            again = laid.laid(half.intervals, half.offsets, np.int64)
-            assert (again.places == half.laid.places).all() and again.places.dtype == np.int64
+            results.append((half.clusters, half.offsets, half.packed.places, half.intervals, half.lengths))
+            again = packed_intervals.pack(half.intervals, half.offsets, np.int64)
+            assert (again.places == half.packed.places).all() and again.places.dtype == np.int64
         for one, many in zip(*results, strict=True):
             assert one.dtype == many.dtype and one.shape == many.shape and (one == many).all()
 
@@ -111,7 +110,7 @@ def test_positions_are_counted_along_lists(threads: int, rng: np.random.Generato
     steps = rng.integers(1, 30, (counts.sum(), 2))
     lists = [np.cumsum(part.ravel()).reshape(-1, 2) for part in np.split(steps, np.cumsum(counts)[:-1])]
     offsets, intervals = from_counts(counts), np.concatenate(lists)
-    layout = laid.laid(intervals, offsets, np.int32)
+    layout = packed_intervals.pack(intervals, offsets, np.int32)
     for mine, a, b in zip(lists, offsets[:-1], offsets[1:], strict=True):
         columns = np.concatenate([np.zeros(0, int), *(np.arange(*pair) for pair in mine)])
         ends = layout.places[a:b, 0]
@@ -119,5 +118,5 @@ def test_positions_are_counted_along_lists(threads: int, rng: np.random.Generato
         shift = layout.places[a:b, 1][np.searchsorted(ends, position, side="right")] if len(mine) else position
         assert (position + shift == columns).all()
         assert len(columns) == (ends[-1] if len(mine) else 0)
-    assert (laid.lengths_of(layout, offsets) == [int((m[:, 1] - m[:, 0]).sum()) for m in lists]).all()
-    assert (laid.intervals_of(layout, offsets) == intervals).all()
+    assert (packed_intervals.lengths_of(layout, offsets) == [int((m[:, 1] - m[:, 0]).sum()) for m in lists]).all()
+    assert (packed_intervals.intervals_of(layout, offsets) == intervals).all()

@@ -81,9 +81,9 @@ def test_ridge_keeps_float32(solver: str, home: cm.Context, rng: np.random.Gener
     x, y, new = samples(rng, 257)
     exact = ExactRidge(kernel="rbf", alpha=2.0).fit(x, y).predict(new)
     ours = KernelRidge(kernel="rbf", alpha=2.0, solver=solver).fit(x.astype("f4"), y.astype("f4"))
-    found = ours.predict(new.astype("f4"))
-    assert found.dtype == ours.dual_coef_.dtype == np.float32
-    near(found, exact, 1e-4)  # 257 terms of rounding 6e-8, and a condition of about 100
+    prediction = ours.predict(new.astype("f4"))
+    assert prediction.dtype == ours.dual_coef_.dtype == np.float32
+    near(prediction, exact, 1e-4)  # 257 terms of rounding 6e-8, and a condition of about 100
 
 
 @pytest.mark.parametrize("solver", SOLVERS, ids=lambda solver: solver["solver"])

@@ -56,10 +56,10 @@ def test_neighbours_within_a_radius(name: str, home: cm.Context, rng: np.random.
         m.fit(x) for m in (NearestNeighbors(radius=0.8, **METRICS[name]), ExactNeighbors(radius=0.8, algorithm="brute", **METRICS[name]))
     )
     for points in (queries, None):
-        found, expected = (m.radius_neighbors(points, sort_results=True) for m in (ours, exact))
+        result, expected = (m.radius_neighbors(points, sort_results=True) for m in (ours, exact))
         for row in range(len(expected[0])):
-            np.testing.assert_array_equal(found[1][row], expected[1][row])
-            np.testing.assert_allclose(found[0][row], expected[0][row], rtol=1e-9, atol=1e-9)
+            np.testing.assert_array_equal(result[1][row], expected[1][row])
+            np.testing.assert_allclose(result[0][row], expected[0][row], rtol=1e-9, atol=1e-9)
         unsorted = ours.radius_neighbors(points, return_distance=False)
         assert all(np.array_equal(a, np.sort(b)) for a, b in zip(unsorted, expected[1], strict=True))
 
@@ -67,9 +67,9 @@ def test_neighbours_within_a_radius(name: str, home: cm.Context, rng: np.random.
 def test_rows_of_distances_come_in_tiles(home: cm.Context, rng: np.random.Generator, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("clmapreduce.sklearn.neighbors.tile_rows", lambda columns, itemsize: 4)
     x = rng.standard_normal((33, 2))
-    found = NearestNeighbors(radius=0.7).fit(x).radius_neighbors(return_distance=False)
+    result = NearestNeighbors(radius=0.7).fit(x).radius_neighbors(return_distance=False)
     exact = ExactNeighbors(radius=0.7, algorithm="brute").fit(x).radius_neighbors(return_distance=False)
-    assert all(np.array_equal(a, b) for a, b in zip(found, exact, strict=True))
+    assert all(np.array_equal(a, b) for a, b in zip(result, exact, strict=True))
 
 
 def test_equal_samples_are_neighbours_of_each_other(home: cm.Context) -> None:
@@ -95,10 +95,10 @@ def exactly(kernel: str, x: Any, queries: Any, h: float, weights: Any) -> Any:
 def test_cosines_of_zero_vectors_are_0(home: cm.Context, rng: np.random.Generator) -> None:
     x = rng.standard_normal((9, 3))
     x[::4] = 0
-    found, exact = (kind(metric="cosine", **how).fit(x).kneighbors(x, 9)[0] for kind, how in (
+    result, exact = (kind(metric="cosine", **how).fit(x).kneighbors(x, 9)[0] for kind, how in (
         (NearestNeighbors, {}), (ExactNeighbors, {"algorithm": "brute"})))  # fmt: skip
-    np.testing.assert_allclose(found[x.any(1)], exact[x.any(1)], rtol=1e-12, atol=1e-12)
-    assert (found[::4] == 1).all()
+    np.testing.assert_allclose(result[x.any(1)], exact[x.any(1)], rtol=1e-12, atol=1e-12)
+    assert (result[::4] == 1).all()
     with_zeros = KernelRidge(kernel="cosine").fit(x, x[:, 0]).predict(x)
     np.testing.assert_allclose(with_zeros, ExactRidge(kernel="cosine").fit(x, x[:, 0]).predict(x), rtol=1e-10, atol=1e-10)
 
@@ -111,12 +111,12 @@ def test_densities(kernel: str, count: int, features: int, weighted: bool, home:
     weights = rng.uniform(0, 3, count) if weighted else None
     how = {"kernel": kernel, "bandwidth": float(rng.uniform(0.7, 2))}
     ours, theirs = (m.fit(x, sample_weight=weights) for m in (KernelDensity(**how), ExactDensity(**how, algorithm="ball_tree")))
-    found, exact = ours.score_samples(queries), exactly(kernel, x, queries, how["bandwidth"], weights)
-    np.testing.assert_allclose(np.exp(found), exact, rtol=1e-8, atol=1e-12)
-    assert ours.score(queries[:1]) == pytest.approx(found[0])
+    result, exact = ours.score_samples(queries), exactly(kernel, x, queries, how["bandwidth"], weights)
+    np.testing.assert_allclose(np.exp(result), exact, rtol=1e-8, atol=1e-12)
+    assert ours.score(queries[:1]) == pytest.approx(result[0])
     if kernel != "cosine" or features % 2:  # scikit-learn's integral of that one is off in even dimensions
         inside = exact > 1e-6  # where the density is 0, its trees may leave 1e-16
-        np.testing.assert_allclose(found[inside], theirs.score_samples(queries)[inside], rtol=1e-8, atol=1e-8)
+        np.testing.assert_allclose(result[inside], theirs.score_samples(queries)[inside], rtol=1e-8, atol=1e-8)
 
 
 @pytest.mark.parametrize("kernel", KERNELS)

@@ -1,4 +1,4 @@
-"""What each failing driver call leaves behind, job by job: an error of ours, no entry and no buffer too many."""
+"""The state after each failing driver call, job by job: an error of ours, no entry and no buffer too many."""
 
 from __future__ import annotations
 

@@ -61,8 +61,8 @@ def test_little_pinned_memory_is_held(apart: Queue, monkeypatch: pytest.MonkeyPa
     for nbytes in (LEAST, 2 * LEAST, 4 * LEAST, 8 * LEAST):
         buffer = apart.arena.take(nbytes)
         copy_to_device(apart, buffer, random_bytes(nbytes))
-    held = sum(size * len(slots) for size, slots in apart.space.staged.items())
-    assert 0 < held <= 4 * LEAST < IDLE
+    total = sum(size * len(slots) for size, slots in apart.space.staged.items())
+    assert 0 < total <= 4 * LEAST < IDLE
 
 
 def test_without_pinned_memory_copies_go_the_other_way(apart: Queue, monkeypatch: pytest.MonkeyPatch) -> None:

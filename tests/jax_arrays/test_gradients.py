@@ -122,8 +122,8 @@ def test_second_derivatives_agree_with_dense(name: str, how: Any, rng: np.random
         first = jax.grad(lambda *a: jnp.square(reduce(*a)).sum(), (0, 1, 2))
         return lambda *a: sum((u * v).sum() for u, v in zip(first(*a), directions, strict=True))
 
-    found, exact = (jax.grad(slope(f), (0, 1, 2))(x, y, g) for f in (lazy(name, how), exactly(name)))
-    for one, other in zip(found, exact, strict=True):
+    result, exact = (jax.grad(slope(f), (0, 1, 2))(x, y, g) for f in (lazy(name, how), exactly(name)))
+    for one, other in zip(result, exact, strict=True):
         near(one, other, SECOND)
 
 

@@ -70,8 +70,8 @@ def test_values_and_gradients(way: str, jit: bool, home: cm.Context, rng: np.ran
         return function(x, b), jax.grad(lambda x, b: (weights * function(x, b)).sum(), (0, 1))(x, b)
 
     with home:
-        found = both(jax.jit(ours) if jit else ours)
-    jax.tree.map(lambda a, b: np.testing.assert_allclose(a, b, rtol=TOLERANCE, atol=TOLERANCE), found, both(exact))
+        result = both(jax.jit(ours) if jit else ours)
+    jax.tree.map(lambda a, b: np.testing.assert_allclose(a, b, rtol=TOLERANCE, atol=TOLERANCE), result, both(exact))
 
 
 def test_many_rows(home: cm.Context, rng: np.random.Generator) -> None:
@@ -80,6 +80,6 @@ def test_many_rows(home: cm.Context, rng: np.random.Generator) -> None:
     def both(function: Function) -> Any:
         return jax.value_and_grad(lambda x, y: jnp.square(function(x, y)).sum(), (0, 1))(x, y)
 
-    found = both(lambda x, y: (-cj.Vi(x).sqdist(cj.Vj(y))).exp().sum(1, context=home))
+    result = both(lambda x, y: (-cj.Vi(x).sqdist(cj.Vj(y))).exp().sum(1, context=home))
     exact = both(lambda x, y: jnp.exp(-jnp.square(x[:, None] - y).sum(-1)).sum(1))
-    jax.tree.map(lambda a, b: np.testing.assert_allclose(a, b, rtol=1e-9, atol=1e-12), found, exact)
+    jax.tree.map(lambda a, b: np.testing.assert_allclose(a, b, rtol=1e-9, atol=1e-12), result, exact)

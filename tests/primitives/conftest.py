@@ -1,4 +1,4 @@
-"""What several files of this folder need."""
+"""Fixtures for several files of this folder."""
 
 from __future__ import annotations
 

@@ -138,11 +138,11 @@ def test_out_is_written_completely(context: cm.Context, mode: str, rng: np.rando
     x = values(rng, np.int32, (5, 65, 3))
     for axis in (0, 1, 2, (0, 2)):
         shape, expected = x.sum(axis=axis).shape, x.sum(axis=axis, dtype=np.int64)
-        written = into_poison(lambda out, axis=axis: cm.Reduce("sum")(x, axis=axis, out=out, context=context, mode=mode), shape, np.int64)
-        assert_same(written, expected)
+        result = into_poison(lambda out, axis=axis: cm.Reduce("sum")(x, axis=axis, out=out, context=context, mode=mode), shape, np.int64)
+        assert_same(result, expected)
     for axis in (0, 1, 2):
-        written = into_poison(lambda out, axis=axis: cm.Scan("sum")(x, axis=axis, out=out, context=context, mode=mode), x.shape, np.int64)
-        assert_same(written, np.cumsum(x, axis=axis, dtype=np.int64))
+        result = into_poison(lambda out, axis=axis: cm.Scan("sum")(x, axis=axis, out=out, context=context, mode=mode), x.shape, np.int64)
+        assert_same(result, np.cumsum(x, axis=axis, dtype=np.int64))
         device = cm.empty(x.shape, np.int64, context=context)
         assert cm.Scan("sum")(cm.array(x, context), axis=axis, out=device, mode=mode) is device
         assert_same(device.to_numpy(), np.cumsum(x, axis=axis, dtype=np.int64))

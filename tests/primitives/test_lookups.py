@@ -23,8 +23,8 @@ def nearest(table: np.ndarray, *places: Any) -> np.ndarray:
         np.array([min(max(int(p), 0), n - 1) for p in np.ravel(at)], np.int64).reshape(np.shape(at))
         for at, n in zip(places, table.shape, strict=True)
     ]
-    taken: np.ndarray = table[tuple(inside)]
-    return taken
+    elements: np.ndarray = table[tuple(inside)]
+    return elements
 
 
 def running(x: Any) -> Any:
@@ -97,8 +97,8 @@ def test_records_and_extended_numbers(context: cm.Context, mode: str, rng: np.ra
     fields = cm.Map(lambda t, p: t["a"][p] * 2)(cm.Table(table), place, mode=mode, context=context)
     np.testing.assert_array_equal(fields, table["a"][place] * 2)
     wide = cm.extended(np.array([1.0, 2.0, 3.0], "f4"), cm.df)
-    taken = cm.Map(lambda t, p: cm.take(t, p))(cm.Table(wide), np.array([2, 0]), mode=mode, context=context)
-    np.testing.assert_array_equal(taken, wide[[2, 0]])
+    records = cm.Map(lambda t, p: cm.take(t, p))(cm.Table(wide), np.array([2, 0]), mode=mode, context=context)
+    np.testing.assert_array_equal(records, wide[[2, 0]])
 
 
 def test_checked_places_raise_and_write_nothing(context: cm.Context, mode: str, rng: np.random.Generator) -> None:
@@ -134,14 +134,14 @@ def test_the_gradient_adds_up_at_places(
     table = rng.standard_normal((6, 9))
     i, j, gradient = rng.integers(-2, 8, length), rng.integers(0, 9, length), rng.standard_normal(length)
     give: Callable[[Any], Any] = (lambda x: cm.array(x, context)) if on_device else (lambda x: x)
-    taken = cm.take(give(table), (give(i), give(j)), context=context)
+    elements = cm.take(give(table), (give(i), give(j)), context=context)
     result = cm.take_gradient(give(table), (give(i), give(j)), give(gradient), context=context)
-    assert isinstance(result, cm.DeviceArray) == isinstance(taken, cm.DeviceArray) == on_device
+    assert isinstance(result, cm.DeviceArray) == isinstance(elements, cm.DeviceArray) == on_device
     expected = np.zeros((6, 9))
     np.add.at(expected, (np.clip(i, 0, 5), j), gradient)
-    result, taken = (x.to_numpy() if isinstance(x, cm.DeviceArray) else x for x in (result, taken))
+    result, elements = (x.to_numpy() if isinstance(x, cm.DeviceArray) else x for x in (result, elements))
     np.testing.assert_allclose(result, expected, rtol=0, atol=length * 2**-52 * 8)
-    np.testing.assert_array_equal(taken, table[np.clip(i, 0, 5), j])
+    np.testing.assert_array_equal(elements, table[np.clip(i, 0, 5), j])
 
 
 def test_the_gradient_is_the_difference_quotient(context: cm.Context, rng: np.random.Generator) -> None:
@@ -150,8 +150,8 @@ def test_the_gradient_is_the_difference_quotient(context: cm.Context, rng: np.ra
     def value(table: np.ndarray) -> float:
         return float((weight * cm.take(table, place, context=context) ** 2).sum())
 
-    taken = cm.take(table, place, context=context)
-    gradient = cm.take_gradient(table, place, 2 * weight * taken, context=context)
+    elements = cm.take(table, place, context=context)
+    gradient = cm.take_gradient(table, place, 2 * weight * elements, context=context)
     step = 1e-6
     for k, unit in enumerate(np.eye(5)):
         quotient = (value(table + step * unit) - value(table - step * unit)) / (2 * step)

@@ -168,9 +168,9 @@ def test_arrays_on_the_device(context: cm.Context, mode: str, rng: np.random.Gen
     assert_same(result.to_numpy(), expected)
     assert recurrence(rows, vector, initial=states, mode=mode, out=vector) is vector
     assert_same(vector.to_numpy(), expected)
-    held = np.full(length, 7.0)
-    recurrence([rows[0], rows[1]], b, initial=(1.0, -2.0), mode=mode, out=held)
-    assert_same(held, expected)
+    host = np.full(length, 7.0)
+    recurrence([rows[0], rows[1]], b, initial=(1.0, -2.0), mode=mode, out=host)
+    assert_same(host, expected)
 
 
 def test_in_order(context: cm.Context, rng: np.random.Generator) -> None:

@@ -73,7 +73,7 @@ def test_later_calls_on_arrays_of_the_host(
     plain = cm.Context.executable
     monkeypatch.setattr(cm.Context, "executable", lambda self, *args: (planned.append(1), plain(self, *args))[1])
     function, exact = cases()[name]
-    kept = [rng.standard_normal(size).astype(np.float32) for _ in range(2)]
+    inputs = [rng.standard_normal(size).astype(np.float32) for _ in range(2)]
     for turn in range(7):
         if turn == 4:
             hosts = [rng.standard_normal(2 * size).astype(np.float32)[::2] for _ in range(2)]
@@ -82,7 +82,7 @@ def test_later_calls_on_arrays_of_the_host(
         elif turn % 2:
             hosts = [rng.standard_normal(size).astype(np.float32) for _ in range(2)]
         else:
-            hosts = kept
+            hosts = inputs
             for host in hosts:
                 host[:] = rng.standard_normal(size)
         before = [host.copy() for host in hosts]

@@ -67,11 +67,11 @@ def test_it_leaves_the_context_as_it_was(context: cm.Context) -> None:
         cm.Reduce("sum")(np.ones(5), context=own)
         raise ZeroDivisionError
     assert not own.queue.profile and not own.queue.log
-    kept = cm.Context(context.device, profile=True)
-    cm.Reduce("sum")(np.ones(5), context=kept)
-    with cm.profile(kept) as block:
-        cm.Reduce("maximum")(np.ones(5), context=kept)
-    assert kept.queue.profile and len(kept.queue.log) > len(block.breakdowns[0].commands) > 0
+    profiled = cm.Context(context.device, profile=True)
+    cm.Reduce("sum")(np.ones(5), context=profiled)
+    with cm.profile(profiled) as block:
+        cm.Reduce("maximum")(np.ones(5), context=profiled)
+    assert profiled.queue.profile and len(profiled.queue.log) > len(block.breakdowns[0].commands) > 0
 
 
 def test_blocks_inside_blocks_see_their_own_part(context: cm.Context) -> None:

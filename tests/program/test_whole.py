@@ -1,4 +1,4 @@
-"""What traced vectors tell and compute of themselves: NumPy's methods, functions and lengths inside cm.fuse."""
+"""Traced vectors as a whole: NumPy's methods, functions and lengths inside cm.fuse."""
 
 from __future__ import annotations
 

@@ -81,22 +81,22 @@ def test_only_tensors_that_ask_have_gradients(asking: int, how: Any, dtype: Any,
 def test_tensors_of_the_cpu_are_read_and_given_where_they_are(
     how: Any, dtype: Any, rng: np.random.Generator, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    seen: list[Any] = []
+    outs: list[Any] = []
     results = Job.results
 
     def watched(job: Job, arrays: Any, out: Any = None) -> Any:
-        given = results(job, arrays, out)
-        seen.append(([a.__array_interface__["data"][0] for a in arrays], [a.__array_interface__["data"][0] for a in given]))
-        return given
+        result = results(job, arrays, out)
+        outs.append(([a.__array_interface__["data"][0] for a in arrays], [a.__array_interface__["data"][0] for a in result]))
+        return result
 
     monkeypatch.setattr(Job, "results", watched)
     operands = [t.requires_grad_() for t in inputs(rng, dtype)]
     result = REDUCTION(*operands, **how)
-    assert seen == [([t.data_ptr() for t in operands], [result.data_ptr()])]
+    assert outs == [([t.data_ptr() for t in operands], [result.data_ptr()])]
     lazy = (-ct.Vi(operands[0]).sqdist(ct.Vj(operands[1][1:]))).exp().sum(1, **how)  # a view of a part
-    assert seen[1] == ([operands[0].data_ptr(), operands[1][1:].data_ptr()], [lazy.data_ptr()])
+    assert outs[1] == ([operands[0].data_ptr(), operands[1][1:].data_ptr()], [lazy.data_ptr()])
     result.sum().backward()
-    assert {t.data_ptr() for t in operands} <= set(seen[2][0])  # of one of the backward pass's reductions
+    assert {t.data_ptr() for t in operands} <= set(outs[2][0])  # of one of the backward pass's reductions
 
 
 def test_layouts_of_memory_change_nothing(how: Any, dtype: Any, rng: np.random.Generator) -> None:
@@ -131,11 +131,11 @@ def test_out_takes_the_result(how: Any, dtype: Any, rng: np.random.Generator) ->
     torch.testing.assert_close(out, REDUCTION(*operands, **how), rtol=0, atol=0)
     x, y = ct.Vi(operands[0]), ct.Vj(operands[1])
     both = torch.full((6, 1), torch.nan, dtype=dtype), torch.full((6, 1), -1)
-    given = x.sqdist(y).min_argmin(1, out=both, **how)
-    assert given[0] is both[0] and given[1] is both[1]
+    result = x.sqdist(y).min_argmin(1, out=both, **how)
+    assert result[0] is both[0] and result[1] is both[1]
     for one, expected in zip(both, x.sqdist(y).min_argmin(1, **how), strict=True):
         assert torch.equal(one, expected)
-    kept = out.clone()
+    before = out.clone()
     for wrong, error, match in (
         (out.numpy(), cm.ModeError, "give a tensor"),
         (torch.empty(6, 3, dtype=dtype), cm.ShapeError, "shape"),
@@ -151,7 +151,7 @@ def test_out_takes_the_result(how: Any, dtype: Any, rng: np.random.Generator) ->
         torch.vmap(lambda g: REDUCTION(*(t.detach() for t in operands[:3]), g, out=out, **how))(torch.ones(2, 1, dtype=dtype))
     with torch.no_grad():
         REDUCTION(operands[0], operands[1], 2 * operands[2], operands[3], out=out, **how)
-    torch.testing.assert_close(out, 2 * kept, rtol=0, atol=0)
+    torch.testing.assert_close(out, 2 * before, rtol=0, atol=0)
 
 
 def test_compiled_functions_call_reductions(how: Any, dtype: Any, rng: np.random.Generator) -> None:

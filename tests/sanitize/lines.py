@@ -147,8 +147,8 @@ def series_functions(context: cm.Context, mode: str) -> Iterator[Check]:
     twins = {"sin": np.sin, "atan": np.arctan, "bessel_j0": special.j0, "zeta": special.zeta, "lgamma": special.gammaln}
     for name, twin in {**twins, "erfc": special.erfc}.items():
         points = x if name != "zeta" else x[1:]
-        found = getattr(cm.series, name)(points, **how)
-        yield name, cm.exact(found, float).astype("f8"), twin(points.astype("f8"))
+        result = getattr(cm.series, name)(points, **how)
+        yield name, cm.exact(result, float).astype("f8"), twin(points.astype("f8"))
     z = np.complex64([1 + 2j, -0.5j])
     yield "complex", cm.series.exp(z, context=context, mode=mode), np.exp(z)
 

@@ -86,8 +86,8 @@ def test_runs_of_keys(context: cm.Context, mode: str, rng: np.random.Generator) 
 def test_out_is_written_completely(context: cm.Context, mode: str, rng: np.random.Generator) -> None:
     x, offsets = rng.integers(-9, 9, 1009), drawn_offsets(rng, 1009)
     expected = each_segment(x, offsets, np.cumsum)
-    written = into_poison(lambda out: cm.segmented_scan(x, offsets, out=out, context=context, mode=mode), x.shape, np.int64)
-    assert_same(written, expected)
+    result = into_poison(lambda out: cm.segmented_scan(x, offsets, out=out, context=context, mode=mode), x.shape, np.int64)
+    assert_same(result, expected)
     device = cm.empty(x.shape, np.int64, context=context)
     assert cm.segmented_scan(cm.array(x, context), offsets, out=device, mode=mode) is device
     assert_same(device.to_numpy(), expected)

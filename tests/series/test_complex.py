@@ -29,16 +29,16 @@ def points(rng: np.random.Generator, n: int) -> np.ndarray:
 def worst(name: str, operands: list[np.ndarray], result: Any, digits: int) -> float:
     function = getattr(mpmath, name)
     re, im = (result.real, result.imag) if isinstance(result, np.ndarray) else result
-    found = [0.0]
+    errors = [0.0]
     for *z, real, imag in zip(*operands, exactly(re), exactly(im), strict=True):
         value = function(*(mpmath.mpc(part.real, part.imag) for part in z))
-        for got, expected in ((real, mpmath.re(value)), (imag, mpmath.im(value))):
+        for part, expected in ((real, mpmath.re(value)), (imag, mpmath.im(value))):
             if 1e-230 < abs(expected) < 1e300:
                 beside = abs(value) if name == "power" else expected
-                found.append(error(beside, beside + (got - expected), digits))
+                errors.append(error(beside, beside + (part - expected), digits))
             elif expected == 0:
-                assert got == 0
-    return max(found)
+                assert part == 0
+    return max(errors)
 
 
 @pytest.mark.drawn(whole=["name"], unless=lambda params: not params["context"].fp64)

@@ -60,7 +60,7 @@ def test_sums_leave_out_less_than_their_bound(bits: int, word: str) -> None:
         p = (phase[0] * mpmath.cos(turn) + phase[1] * mpmath.sin(turn)) * size
         q = (phase[1] * mpmath.cos(turn) - phase[0] * mpmath.sin(turn)) * size
         stirling = mpmath.loggamma(large) - (large - 0.5) * mpmath.log(large) + large - mpmath.log(2 * mpmath.pi) / 2
-        for found, expected in (
+        for result, expected in (
             (value("exp_table", x), mpmath.expm1(x) / x), (value("exp_table", -x), mpmath.expm1(-x) / -x),
             (value("atanh_table", z**2), mpmath.atanh(z) / z), (value("atan_table", t**2), mpmath.atan(t) / t),
             (value("sin_table", r**2), mpmath.sin(r) / r), (value("cos_table", r**2), mpmath.cos(r)),
@@ -70,7 +70,7 @@ def test_sums_leave_out_less_than_their_bound(bits: int, word: str) -> None:
             (value("hankel_even_table", far / scaled), p), (value("hankel_odd_table", 1), q),
             (value("stirling_table", large**-2) / large, stirling),
         ):  # fmt: skip
-            assert abs(found - expected) < bound, (found, expected)
+            assert abs(result - expected) < bound, (result, expected)
 
 
 def test_more_terms_for_more_bits() -> None:

@@ -60,8 +60,8 @@ def in_words(x: np.ndarray, dtype: Any, rng: np.random.Generator) -> np.ndarray:
 
 def moderate(operands: list[np.ndarray]) -> list[np.ndarray]:
     """Points and values that four words of float32 have room for."""
-    kept = np.all([(np.abs(x) < 25) & (np.abs(x) > 1e-4) for x in operands], axis=0)
-    return [x[kept] for x in operands]
+    within = np.all([(np.abs(x) < 25) & (np.abs(x) > 1e-4) for x in operands], axis=0)
+    return [x[within] for x in operands]
 
 
 @pytest.mark.drawn(whole=["name"], unless=lambda params: lacks(params["context"]))

@@ -75,8 +75,8 @@ def test_errors_are_within_their_estimates(
         derivatives, values = derivatives_of(rng, terms)
         derivatives = derivatives.astype(word)
         x, center = rng.uniform(-6, 6, 40).astype(word), word.type(0.5)
-        given = (cm.array(derivatives, context), cm.array(x, context)) if place == "device" else (derivatives, x)
-        results, errors = cm.series.power_series(*given, center, dtype=target, return_error=True, context=context, mode=mode)
+        arguments = (cm.array(derivatives, context), cm.array(x, context)) if place == "device" else (derivatives, x)
+        results, errors = cm.series.power_series(*arguments, center, dtype=target, return_error=True, context=context, mode=mode)
         assert isinstance(results, cm.DeviceArray) == isinstance(errors, cm.DeviceArray) == (place == "device")
         results, errors = (r.to_numpy() if place == "device" else r for r in (results, errors))
         assert results.dtype == target and errors.shape == x.shape
@@ -145,8 +145,8 @@ def test_what_power_sums_refuse(context: cm.Context) -> None:
 def test_outputs(context: cm.Context, mode: str) -> None:
     x = np.float32([0.5, 1, -1])
     expected = cm.series.exp(x, 9, dtype=cm.df, context=context, mode=mode)
-    found = into_poison(lambda out: cm.series.exp(x, 9, dtype=cm.df, context=context, mode=mode, out=out), 3, cm.df)
-    assert (found == expected).all()
+    result = into_poison(lambda out: cm.series.exp(x, 9, dtype=cm.df, context=context, mode=mode, out=out), 3, cm.df)
+    assert (result == expected).all()
     out = cm.array(np.full(3, 7, np.float32), context)
     total, error = cm.series.power_series(np.float32([1, 1]), x, return_error=True, context=context, mode=mode, out=out)
     assert total is out and isinstance(error, cm.DeviceArray)

@@ -41,12 +41,12 @@ def leading(result: Any) -> np.ndarray:
     return first
 
 
-def assert_like(found: np.ndarray, expected: np.ndarray, where: Any) -> None:
-    same = (found == expected) & (np.signbit(found) == np.signbit(expected)) | np.isnan(found) & np.isnan(expected)
+def assert_like(result: np.ndarray, expected: np.ndarray, where: Any) -> None:
+    same = (result == expected) & (np.signbit(result) == np.signbit(expected)) | np.isnan(result) & np.isnan(expected)
     with np.errstate(all="ignore"):
-        near = (expected != 0) & np.isfinite(expected) & (abs(found - expected) <= 1e-12 * abs(expected) + LEAST)
+        near = (expected != 0) & np.isfinite(expected) & (abs(result - expected) <= 1e-12 * abs(expected) + LEAST)
     wrong = ~(same | near)
-    assert not wrong.any(), list(zip(np.broadcast_to(where, wrong.shape)[wrong], found[wrong], expected[wrong], strict=True))
+    assert not wrong.any(), list(zip(np.broadcast_to(where, wrong.shape)[wrong], result[wrong], expected[wrong], strict=True))
 
 
 @pytest.mark.drawn(whole=["name"], unless=lambda params: not params["context"].fp64)
@@ -62,8 +62,8 @@ def test_special_values(name: str, digits: int, context: cm.Context, mode: str) 
             x, expected = (np.array(list(values), float) for values in (EXPECTED[name], EXPECTED[name].values()))
         else:
             expected = TWINS[name](X)
-    found = leading(getattr(cm.series, name)(cm.array(x, context), digits=digits, mode=mode))
-    assert_like(found, expected, x)
+    result = leading(getattr(cm.series, name)(cm.array(x, context), digits=digits, mode=mode))
+    assert_like(result, expected, x)
 
 
 @pytest.mark.drawn(unless=lambda params: not params["context"].fp64)
@@ -74,8 +74,8 @@ def test_special_powers(digits: int, context: cm.Context, mode: str) -> None:
     y = np.array([0.0, -0.0, 1, -1, INF, -INF, NAN, 2, 3, -3, 0.5, -0.5, 1e300, -1e300, 1e17 + 2, 2000, -2000.5])[:, None]
     with np.errstate(all="ignore"):
         expected = np.power(X, y)
-    found = leading(cm.series.power(cm.array(X, context), cm.array(y, context), digits=digits, mode=mode))
-    assert_like(found, expected, X)
+    result = leading(cm.series.power(cm.array(X, context), cm.array(y, context), digits=digits, mode=mode))
+    assert_like(result, expected, X)
 
 
 @pytest.mark.drawn(unless=lambda params: not params["context"].fp64)
@@ -87,6 +87,6 @@ def test_special_complex_values(name: str, context: cm.Context, mode: str) -> No
     z = np.array([complex(a, b) for a in parts for b in parts])
     with np.errstate(all="ignore"):
         expected = getattr(np, name)(z)
-    found = getattr(cm.series, name)(z, context=context, mode=mode)
-    assert_like(found.real, expected.real, z)
-    assert_like(found.imag, expected.imag, z)
+    result = getattr(cm.series, name)(z, context=context, mode=mode)
+    assert_like(result.real, expected.real, z)
+    assert_like(result.imag, expected.imag, z)

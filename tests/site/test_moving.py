@@ -21,9 +21,9 @@ ROW = re.compile(r"^\| `([^|]+)`[^|`]* \| `([^|]+)` \|$", re.M)
 def rows(text: str) -> list[tuple[str, str]]:
     """(old line, new line) of the table under "Line by line"."""
     table = text.split("## Line by line\n")[1].split("\n## ")[0]
-    found = ROW.findall(table)
-    assert len(found) == len(re.findall(r"^\|", table, flags=re.M)) - 2 > 5
-    return found
+    pairs = ROW.findall(table)
+    assert len(pairs) == len(re.findall(r"^\|", table, flags=re.M)) - 2 > 5
+    return pairs
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)

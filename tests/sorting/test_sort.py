@@ -84,8 +84,8 @@ def test_values_of_any_kind_are_fetched(context: cm.Context, mode: str, rng: np.
     ordered, others = cm.sort_by_key(x, (records, rows, wide), context=context, mode=mode)
     same_bits(ordered, x[order], "keys")
     assert isinstance(others, tuple) and len(others) == 3
-    for result, given in zip(others, (records, rows, wide), strict=True):
-        assert (result == given[order]).all()
+    for result, original in zip(others, (records, rows, wide), strict=True):
+        assert (result == original[order]).all()
     down = np.argsort(-x.astype(int), kind="stable")
     same_bits(cm.sort_by_key(cm.array(x, context), rows[:, 0], descending=True, mode=mode)[1], rows[down, 0], "descending")
 

@@ -30,15 +30,15 @@ def test_all_that_is_told_is_numpys(dtype: np.dtype, context: cm.Context, mode: 
         for nan in (True, False):
             if dtype.kind == "f" and not nan:
                 x = np.nan_to_num(x, nan=2)  # NumPy leaves open which one of several NaN comes first
-            asked = dict(zip(("return_index", "return_inverse", "return_counts"), rng.integers(0, 2, 3).astype(bool).tolist(), strict=True))
-            expected = np.unique(x, equal_nan=nan, **asked)
+            options = dict(zip(("return_index", "return_inverse", "return_counts"), rng.integers(0, 2, 3).astype(bool).tolist(), strict=True))
+            expected = np.unique(x, equal_nan=nan, **options)
             expected = expected if isinstance(expected, tuple) else (expected,)
             for array in (x, cm.array(x, context)):
-                results = cm.unique(array, equal_nan=nan, context=context, mode=mode, **asked)
+                results = cm.unique(array, equal_nan=nan, context=context, mode=mode, **options)
                 results = results if isinstance(results, tuple) else (results,)
                 assert all(isinstance(r, cm.DeviceArray) == isinstance(array, cm.DeviceArray) for r in results)
                 for result, right in zip(results, expected, strict=True):
-                    assert_same(np.asarray(result), np.asarray(right, x.dtype if right is expected[0] else np.int64), (shape, nan, asked))
+                    assert_same(np.asarray(result), np.asarray(right, x.dtype if right is expected[0] else np.int64), (shape, nan, options))
 
 
 def test_values_are_rebuilt_from_what_is_told(context: cm.Context, rng: np.random.Generator) -> None:

@@ -1,1 +1,1 @@
-"""What tests share: oracles, random inputs, plans of every kind, processes of their own."""
+"""Shared by tests: oracles, random inputs, plans of every kind, separate processes."""

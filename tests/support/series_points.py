@@ -103,7 +103,7 @@ def errors(name: str, operands: list[Any], results: Any, digits: int) -> np.ndar
     """How far results are off, in units of the last of so many digits. Beyond the range they are to be infinite. Those
     whose last word would be below the normal numbers count as right.
     """
-    function, found = truth(name), []
+    function, distances = truth(name), []
     words = results.dtype.names
     largest = float(np.finfo(results.dtype[0] if words else results.dtype).max)
     low = 1e-300 if digits <= 16 else 1e-230
@@ -111,10 +111,10 @@ def errors(name: str, operands: list[Any], results: Any, digits: int) -> np.ndar
         value = function(*x)
         if abs(value) > largest:
             infinite = mpmath.isinf(result) and (result > 0) == (value > 0)
-            found.append(0.0 if infinite or abs(value) < 1.001 * largest else float("inf"))
+            distances.append(0.0 if infinite or abs(value) < 1.001 * largest else float("inf"))
         else:
-            found.append(error(value, result, digits) if abs(value) > low else 0.0)
-    return np.array(found)
+            distances.append(error(value, result, digits) if abs(value) > low else 0.0)
+    return np.array(distances)
 
 
 def error(value: Any, result: Any, digits: int) -> float:

@@ -1,6 +1,6 @@
-## cmr_bases: numbers per chunk become how many there are before each chunk, in place, by one group.
-##   out1  a number per chunk, and one place more for all of them together    out2  all of them together    chunks
-##   A warp takes a stretch of them, side by side, eight rows at a time, whose loads wait together; other items take neighbours of their own.
+## cmr_bases: an exclusive prefix sum of the counts of all chunks, in place, by one group.
+##   out1  a count per chunk, and one more place, for the total    out2  the total    chunks  their number
+##   The items of a warp read neighbouring counts, eight rows at a time, so that the loads of all rows overlap. Without warps each item reads neighbours.
 <%namespace name="mode" file="/mode/${context['compute_mode']}.cl.mako"/>
 <%
 width = min(subgroup, block)

@@ -1,7 +1,7 @@
 ## cmr_fused_group: a whole pipeline on each of `rows` lines of n elements, one after the other in memory.
 ##   A group handles the lines [group·share, group·share + share) ∩ [0, rows). With row_mode "par" it does so together, line by line; with "seq"
-##   each item walks lines of its own (`lanes` of them side by side). A line is walked once per phase: a phase ends where values are needed that
-##   only the whole line gives; what lies between is computed again, never stored.
+##   each item walks different lines (`lanes` of them at once). A line is walked once per phase: a phase ends where a value of the whole line is
+##   needed; elements between phases are computed again, never stored.
 ##   in…  the pipeline's inputs      out…  its outputs, one value per element or per line      n, rows, share  as above
 ##   Local memory: one accumulator per item (par) or warp and step; `staged` lines of every item. Barriers: those of its reduces and scans; 3 a tile.
 <%namespace name="outer" file="/mode/${context['compute_mode']}.cl.mako"/>
@@ -20,7 +20,7 @@
 % endif
 % endfor
 </%def>
-## Stores a number per row, of rows side by side.
+## Stores one number for each of several neighbouring rows.
 <%def name="store_rows(store, lanes)">
     const ${store.type} ${store.name} = ${store.text};
 % for lane in range(lanes):
@@ -93,8 +93,8 @@ ${outer.kernel_head("cmr_fused_group", parameters + sizes)} {
         ${line(view(1))}
     }
 % elif staged:
-## Neighbouring items would read and write addresses n apart: the group copies its lines through local memory instead, where a pitch that is odd
-## keeps items in banks of their own.
+## Neighbouring items would read and write addresses n apart. So the group copies its lines through local memory; an odd pitch there avoids bank
+## conflicts.
 <% pitch = fixed | 1; arrays = staged[0] + staged[1] %>
 % for name, _ in arrays:
     ${outer.local_array(f"staged_{name}")}

@@ -1,4 +1,4 @@
-## cmr_map: out[i] = f(in[i], …) for the group's own stretch of indices.
+## cmr_map: out[i] = f(in[i], …) for the group's range of indices.
 ##   A group computes the elements [group·share, group·share + share) ∩ [0, n), `unroll` vectors of `lanes` per item and step.
 ##   in…  the formula's inputs      out…  one array per output      n  elements      share  a multiple of the tile
 ##   Local memory: none. Barriers: none.

@@ -1,5 +1,5 @@
 ## cmr_merge: the finished result of `count` accumulators, merged in order by one group.
-##   parts  accumulators as cmr_reduce leaves them      in…  what else the result's last step reads      out…  results
+##   parts  accumulators from cmr_reduce      in…  other inputs of the result's last step      out…  results
 ##   Local memory and barriers: as cmr_reduce.
 <%namespace name="mode" file="/mode/${context['compute_mode']}.cl.mako"/>
 ${mode.kernel_head("cmr_merge", ["__global const uchar *restrict parts"] + parameters + ["const idx count"])} {

@@ -1,6 +1,6 @@
-## cmr_prefix: results from kept partials. Query q gives the merge of the first q values: the entries found by unmasking q's bits from
-## the highest to the lowest (13 = 0b1101 asks for entries 8, 12 and 13). With `whole` false it gives entry q itself.
-##   parts  from cmr_upsweep      queries  places, or absent when element i asks for i      out  results      n  queries      share  as in cmr_map
+## cmr_prefix: results from stored partials. Query q gives the merge of the first q values. It merges one entry for each bit of q, from the
+## highest to the lowest (13 = 0b1101 needs the entries 8, 12 and 13). With `whole` false it gives entry q itself.
+##   parts  from cmr_upsweep      queries  places; without them query i is i      out  results      n  queries      share  as in cmr_map
 ##   Local memory: none. Barriers: none.
 <%namespace name="mode" file="/mode/${context['compute_mode']}.cl.mako"/>
 <% reads = ["__global const long *restrict queries"] if queried else [] %>

@@ -1,9 +1,9 @@
 ## cmr_reduce: one accumulator of f(in[i], …) per group.
-##   A group folds the elements [group·share, group·share + share) ∩ [0, n): `streams` stretches side by side, in each `unroll`
-##   vectors of `lanes` per item and step, then what is left one by one, then all items' accumulators in a tree.
+##   A group reduces the elements [group·share, group·share + share) ∩ [0, n): `streams` parts at the same time, in each `unroll`
+##   vectors of `lanes` per item and step; then the remaining elements one by one; then all items' accumulators in a tree.
 ##   in…  the formula's inputs      parts  accumulators, one per group; or out…  the finished results      n, share  as in cmr_map
-##   passing: a line of many windows has so many groups in each; accumulators are those of one window.
-##   Where order matters, a warp walks a stretch of its own, its items side by side, and merges every row; without warps an item does.
+##   passing: the number of groups in each window of a line of many windows; accumulators are those of one window.
+##   Where order matters, each warp walks its own range: its items read neighbours, and it merges row by row. Without warps, each item walks its own range.
 ##   Local memory: one accumulator per item (par), or per warp. Barriers: 2 + log2 of those.
 <%namespace name="mode" file="/mode/${context['compute_mode']}.cl.mako"/>
 <%
@@ -67,7 +67,7 @@ ${mode.kernel_head("cmr_reduce", parameters + (["__global uchar *restrict parts"
 % endif
     }
 % if op.bound.locates:
-## Each lane's winning block is read once more, and gives the lowest index at which the lane's best value stands.
+## Reads the winning block of each lane again, for the lowest index of the lane's best value.
     if (stretch > 0) {
 % for s in range(streams):
         { ${op.lane_arrays(f"part{s}", lanes)}

@@ -1,14 +1,14 @@
 ## cmr_scan: every prefix of f(in[i], …), the second of two passes.
-##   A group first merges the accumulators of the groups before it into its carry, then walks its stretch in tiles of `rows` rows of one vector
-##   per item: prefixes inside each vector, over the items of each row, over the rows, then all shifted by the carry.
+##   A group first merges the accumulators of the groups before it into its carry. Then it walks its range in tiles of `rows` rows of one vector
+##   per item: prefixes inside each vector, over the items of each row, over the rows; then all are combined with the carry.
 ##   in…  the formula's inputs      parts  one accumulator (wide) per group, from cmr_reduce      out  prefixes      n, share  as in cmr_map
-##   passing: a line of many windows has so many groups in each. parts are those of the window; what lies before it is merged in windows[its
-##   number % 2], and its last group leaves that for the next window.
-##   Inside a tile accumulators are `op`, the carry is `wide`, which may keep more digits.
+##   passing: the number of groups in each window of a line of many windows. parts are those of the window; windows[its number % 2] is the merge of
+##   all earlier windows, and the last group of a window stores it for the next one.
+##   Inside a tile accumulators are `op`; the carry is `wide`, which may have more digits.
 ##   Local memory: rows · items (or warps) accumulators. Barriers: 2 per tile with warps, else 2 log2(block) + 2.
 <%namespace name="mode" file="/mode/${context['compute_mode']}.cl.mako"/>
 <%def name="rows_of(L, R, guarded)">
-## One tile at t: R rows of `block` vectors of L lanes. guarded: the tile may reach past the end; what lies there is the identity.
+## One tile at t: R rows of `block` vectors of L lanes. guarded: the tile may go beyond the end; elements there are the identity.
 % for k in range(R):
     const idx at${k} = t + (${k * block} + CMR_LOCAL_ID) * ${L};
     ${op.declare(f"v{k}", L)}

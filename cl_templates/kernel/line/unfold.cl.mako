@@ -1,8 +1,8 @@
 ## cmr_unfold: base, base∘base, …; element e is the base combined e + first_power times.
-##   The first tile's powers come by doubling: from w of them and base^w, the next w. They stay in registers; each further element is one
-##   combine of its tile's start with them. A group starts anywhere by squaring base^tile. (Quorten's block trick.)
+##   The powers of the first tile are computed by doubling: w powers and base^w give the next w. They stay in registers; each further element is one
+##   combine of its tile's start with them. A group computes its start by repeated squares of base^tile. (Quorten's block trick.)
 ##   With `into`, an operator, elements are not stored but reduced, and the group leaves one accumulator, or the finished result.
-##   in…  the base, and what else elements meet      out…  the sequence, or results; or parts  accumulators      n, share  as in cmr_map, share a
+##   in…  the base, and other inputs of the formula      out…  the sequence, or results; or parts  accumulators      n, share  as in cmr_map, share a
 ##   multiple of the tile
 ##   Local memory: one accumulator per element of the tile, and per item with `into`. Barriers: 1 + log2(tile), and those of cmr_reduce.
 <%namespace name="mode" file="/mode/${context['compute_mode']}.cl.mako"/>

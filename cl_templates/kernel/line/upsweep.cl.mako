@@ -1,6 +1,6 @@
-## cmr_upsweep: one level of a reduce that keeps its partials; afterwards entry i holds the merge of (i − lowbit(i), i].
-##   A group handles `tile` entries: neighbours merge, then pairs, then fours, each result kept at its right end. Level 0 computes the entries from
-##   the formula; a higher level takes every stride-th entry, the totals of the tiles below, and refines them in place.
+## cmr_upsweep: one level of a reduce that stores its partials; afterwards entry i holds the merge of (i − lowbit(i), i].
+##   A group handles `tile` entries: neighbours merge, then pairs, then fours; each result is stored at its right end. Level 0 computes the entries from
+##   the formula; a higher level takes every stride-th entry, the totals of the tiles below, and updates them in place.
 ##   in…  the formula's inputs (level 0)      parts  accumulators, entry 0 the identity      n  entries of this level      stride  tile^level
 ##   Local memory: one accumulator per entry of the tile. Barriers: 1 + log2(tile).
 <%namespace name="mode" file="/mode/${context['compute_mode']}.cl.mako"/>

@@ -1,8 +1,8 @@
 ## cmr_pairwise_matrix: as cmr_pairwise, for pairs that are made of sums of products over a few numbers, which matrix instructions compute.
-##   A warp owns blocks of 16 rows, whose operands its items keep; the columns' operands pass through local memory, tile by tile. An item computes two
-##   rows of each of its blocks with two of every 8 columns; at the end the items that share a row meet, those of `across` warps.
-##   Both sides' operands are made here, relative to the centre of the group's rows. A tile with columns so far from it that products would lose what
-##   was promised is computed as the formula says.
+##   A warp owns blocks of 16 rows; its items hold their operands in registers. The columns' operands pass through local memory, tile by tile. An item
+##   computes two rows of each of its blocks with two of every 8 columns. At the end the items that share a row, of `across` warps, merge.
+##   The kernel makes the operands of both sides, relative to the centre of the group's rows. If a tile has columns so far from the centre that products
+##   would exceed the error bound, it is computed by the formula itself.
 ##   in…, parts or out…, rows, columns, share, blocks, splits, total  as in cmr_pairwise
 ##   Local memory: the operands of all rows and of a tile, the tile's terms, one accumulator per item. Barriers: 3 a tile, 3 a group, and as from_item.
 <%namespace name="mode" file="/mode/${context['compute_mode']}.cl.mako"/>
@@ -28,7 +28,7 @@ place = domain.attr.place
 ${pairs.row(v, [f"row{v}"])}
 % endfor
 </%def>
-## Several blocks of 8 columns, which an operator takes at once; or one of which some columns may be missing. exactly: as the formula says.
+## Several blocks of 8 columns, which an operator takes at once; or one block of which some columns may be missing. exactly: by the formula itself.
 <%def name="turn(block, at_once, guarded=False, exactly=False)">
 <%
 text, by = (exact, exact_op) if exactly else (pairs, op)
@@ -51,7 +51,7 @@ if (k + ${c} < count) { ${folding.absorb(text, f"{acc}{v}", v, [place(f"k + {c}"
 % endif
 % endfor
 </%def>
-## All blocks of a tile, the last one with what columns it has.
+## All blocks of a tile; the last one may have fewer columns.
 <%def name="walk(together, turns, exactly=False)">
 const int full = count / 8;
 int n = ${f"warp % {across}" if across > 1 else 0};

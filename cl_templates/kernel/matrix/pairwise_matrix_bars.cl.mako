@@ -1,5 +1,5 @@
-## cmr_pairwise_matrix_bars: of every row's buckets the one that as many are at least as good as the operator keeps values: the row's bar.
-##   An item orders one row's, those that are kept, in registers.
+## cmr_pairwise_matrix_bars: for every row the k-th best of its buckets, where the operator wants k values: the row's threshold (bar).
+##   An item sorts the k best buckets of one row in registers.
 ##   buckets  [bucket of a split] and then as accumulators, no NaN      bars  [batch][row]      The others are the domain's.
 ##   Local memory: none. Barriers: none.
 <%namespace name="mode" file="/mode/${context['compute_mode']}.cl.mako"/>

@@ -1,15 +1,15 @@
 ## cmr_pairwise_matrix_chained: out[row][d] = sum over columns of s(row, column) · w(column, d), for many d, where s is made of inner products or squared
-##   distances of long vectors; or of s · (x(row, d) − w(column, d)). Both products by matrix instructions.
+##   distances of long vectors; or of s · (x(row, d) − w(column, d)). Matrix instructions compute both products.
 ##   A group owns rows and a block of d and walks its share of the columns, tile by tile; some steps of 16 coordinates a stage. While warps multiply one stage,
-##   the next one is copied to local memory, and with a tile's first one its weights. An item makes scalars of its own pairs' products and keeps them: they
-##   are rows of the instructions that multiply them by the weights. Where products have lost too much, it computes its pairs from the inputs, alone.
-##   A group whose sums are not finite, or are differences that have lost too much, or which computes too many pairs alone, notes it for cmr_pairwise_wide,
-##   which computes it again.
-##   Of blocks of pairs a tile's columns lie apart: they are found two tiles ahead. Rows begin at a multiple of 16 before the group's own.
+##   the next one is copied to local memory, and the weights of a tile with its first stage. An item computes scalars from its own products and holds them:
+##   they are the row operands of the instructions that multiply them by the weights. Where products lost too many digits, it computes its pairs from the inputs.
+##   A group gives up if its sums are not finite, if differences lost too many digits, or if it computes too many pairs from the inputs. It sets `redo`, and
+##   cmr_pairwise_wide computes it again.
+##   In blocks of pairs a tile's columns are not contiguous: they are looked up two tiles ahead. Rows begin at a multiple of 16 before the group's own.
 ##   Groups are numbered by (batch, split, block of rows, block of d). With splits, sums go to `parts` [split][batch][row][d], for cmr_pairwise_merge.
 ##   in…, parts or out…, rows, columns, share, blocks, splits, total  as in cmr_pairwise      row_facts … column_operands  as in cmr_pairwise_matrix_long
-##   weights  from cmr_pairwise_weights, `padded` columns      centre  of distances      redo [group]  not 0 where it is to be computed again
-##   Local memory: two stages, two tiles' weights and what is known of their columns. Barriers: 1 a stage, and 5; where items do not hold operands, 1 more a tile.
+##   weights  from cmr_pairwise_weights, `padded` columns      centre  of distances      redo [group]  not 0 where the group gave up
+##   Local memory: two stages, two tiles' weights and the facts of their columns. Barriers: 1 a stage, and 5; where items do not hold operands, 1 more a tile.
 <%namespace name="mode" file="/mode/${context['compute_mode']}.cl.mako"/>
 <%namespace name="domain" file="/domain/${context['domain']}.cl.mako"/>
 <%namespace name="long" file="/matrix/long.cl.mako"/>
@@ -37,7 +37,7 @@ if any(part.steps % depth for part in matrix.parts):
 %>
 ${f"if ({' && '.join(tests)})" if tests else ""}
 </%def>
-## Has a stage copied to local memory. first: its first step. position: C text of a tile's first column; where columns lie apart, of which third of `places` they are in.
+## Starts the copy of a stage to local memory. first: its first step. position: C text of a tile's first column; for blocks of pairs, of its third of `places`.
 <%def name="bring(half, first, position)">
 % for k in range(0, row_words // 4, block):
 <% e, share = f"({k} + item)", depth * row_operand %>
@@ -59,7 +59,7 @@ cmr_copy_async_uint4((__local uint4 *)(memory + (${half}) * ${matrix.stage} + ${
 % endif
 % endfor
 </%def>
-## Has a tile's weights, and what is known of its columns, copied to local memory. position: as for `bring`.
+## Starts the copy of a tile's weights, and of the facts of its columns, to local memory. position: as for `bring`.
 <%def name="bring_tile(half, position)">
 <%
 facts = matrix.sides[1].facts
@@ -74,7 +74,7 @@ if (item < ${tile * facts // 4 - k}) cmr_copy_async_uint4((__local uint4 *)(${to
 % endfor
 % endif
 </%def>
-## Adds the products of one step of a stage that begins with step `first`: small ones first. mixed: all stand in one.
+## Adds the products of one step of a stage that begins with step `first`: small ones first. mixed: one instruction has all of them.
 <%def name="multiply(step, mixed)">
 <% base = f"(turn) * {matrix.stage}" %>
 {
@@ -108,8 +108,7 @@ __global const uint4 *my_rows = row_operands + (${own} + warp * ${box.rows}) * $
 __global const uint4 *my_rows = row_operands + ${own} * ${each};
 % endif
 </%def>
-## Adds a tile's scalars to their sums: of differences each row's Σ s, Σ |s|, and what is left of the latter's share of the differences when the columns' share of the
-## numbers is taken off.
+## Adds a tile's scalars to their sums. For differences these are each row's Σ s, Σ |s|, and the part of Σ |s| in the differences minus the columns' part.
 <%def name="gather()">
 <% own = matrix.own %>
 % for v in mine:
@@ -131,7 +130,7 @@ ${name}${v} += ${name}_part${v};
 % endfor
 % endfor
 </%def>
-## Makes those sums the whole row's, through local memory, and notes where differences lost too much. Barriers: 2.
+## Adds these sums over the items of a row, through local memory, and notes where differences lost too many digits. Barriers: 2.
 <%def name="join_gathered()">
 <%
 names = [(v, name) for v in mine for name in matrix.gathered]
@@ -150,7 +149,7 @@ odd |= !(left${v} >= size${v} * sqrt(known_rows[(${matrix.warps.row_place(v)}) *
 % endif
 % endfor
 </%def>
-## Makes a row's sums of numbers those of differences.
+## Converts a row's sums of numbers to sums of differences.
 <%def name="subtract(v)">
 % for b in range(box.numbers):
 % for c in range(2):
@@ -167,8 +166,8 @@ number, factor = matrix.row_number(v, d), matrix.factor(d)
 % endfor
 % endfor
 </%def>
-## A stage of coordinates of product p, while the next one is on its way. count: of its steps. short: whether the last one is. follow: C text of the next stage's
-## first step; none where the tile ends.
+## A stage of coordinates of product p, during the copy of the next one. count: of its steps. short: whether the last step is short. follow: C text of the next
+## stage's first step; empty at the end of the tile.
 <%def name="stage(p, count, short, follow=None)">
 cmr_copy_wait_int();
 ${mode.sync()}

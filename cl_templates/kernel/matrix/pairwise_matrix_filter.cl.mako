@@ -1,7 +1,7 @@
-## cmr_pairwise_matrix_filter: as cmr_pairwise_matrix, where the only product is the pair's value and decides which columns are computed as the formula
-##   says: those that may change an accumulator. The others cost their share of a product and of one operation on bits.
-##   What an item has accumulated lies in private arrays, because few columns ask for it, and leaves registers to products.
-##   in…, parts or out…, rows, columns, share, blocks, splits, total  as in cmr_pairwise      bars  [row], where a look at some columns gave them
+## cmr_pairwise_matrix_filter: as cmr_pairwise_matrix, where the only product is the pair's value. It decides for which columns the formula itself is
+##   computed: those that may change an accumulator. The others cost their share of a product and of one logical operation.
+##   An item's accumulators are in private arrays, because few columns need them, so that registers are left for products.
+##   in…, parts or out…, rows, columns, share, blocks, splits, total  as in cmr_pairwise      bars  [row], thresholds, if a sample of columns gave them
 ##   Local memory: the operands of all rows and of a tile, one accumulator per item. Barriers: 2 a tile, 3 a group, and as from_item.
 <%namespace name="mode" file="/mode/${context['compute_mode']}.cl.mako"/>
 <%namespace name="domain" file="/domain/${context['domain']}.cl.mako"/>
@@ -14,7 +14,7 @@ exact, across, blocks = matrix.exact, box.across, box.blocks
 mine, step, place = matrix.places.mine, across * box.ahead, domain.attr.place
 own_warp = f" + warp % {across}" if across > 1 else ""
 %>
-## The accumulators of the item's rows lie in arrays, accs_{component}, by the row's number: declares `acc` as that of row v, and makes it that.
+## The accumulators of the item's rows are in arrays, accs_{component}, by the row's number: declares `acc` as the accumulator of row v, or stores it.
 <%def name="fetch(acc, v)">
 % for name, kind in exact.outer.parts:
 ${kind} ${acc}_${name} = accs_${name}[${v}];
@@ -25,14 +25,14 @@ ${kind} ${acc}_${name} = accs_${name}[${v}];
 accs_${name}[${v}] = ${acc}_${name};
 % endfor
 </%def>
-## Declares them, of no columns yet.
+## Declares them, before any column.
 <%def name="declare_kept()">
 % for name, kind in exact.outer.parts:
 ${kind} accs_${name}[${len(mine)}];
 % endfor
 for (int v = 0; v < ${len(mine)}; v++) { ${exact.outer.declare("none")} ${keep("none", "v")} }
 </%def>
-## Brings the bar of row v up to date, behind changes of `acc`, which is its accumulator.
+## Updates the bar of row v after changes of `acc`, its accumulator.
 <%def name="lower_bar()">
 <% new = exact.bar %>
 {
@@ -43,24 +43,24 @@ for (int v = 0; v < ${len(mine)}; v++) { ${exact.outer.declare("none")} ${keep("
 % endfor
 }
 </%def>
-## Lets the products with a tile begin at what values must pass, by the bars: s{r}.
+## Sets the first values of a tile's products to minus the bars: s{r}.
 <%def name="begin_sums()">
 % for v in mine:
 <% first, second = "zw" if v % 2 else "xy" %>
 s${v // 2}.${first} = s${v // 2}.${second} = -(bar${v} * unit0 ${"+" if matrix.least else "-"} doubt);
 % endfor
 </%def>
-## An int that is 0 where none of all that were looked at is good enough to be computed exactly.
+## An int that is 0 if none of the checked columns is a candidate.
 <%def name="any_hit()">
 <% names = [name for v in mine for c in range(2) for name in matrix.looked(v, c)] %>
 ${"" if matrix.least else "~"}(${(" | " if matrix.least else " & ").join(f"as_int({name})" for name in names)}) & (int)0x80000000
 </%def>
-## Which of row v's are, as bits: 2 e + column.
+## The candidates of row v, as bits: 2 e + column.
 <%def name="hits_of(v)">
 <% bits = [(2 * e + c, name) for c in range(2) for e, name in enumerate(matrix.looked(v, c))] %>
 ${" | ".join(f"({'' if matrix.least else '~'}as_uint({name}) >> 31) << {bit}" for bit, name in bits)}
 </%def>
-## Declares the terms of the item's row number v and what it has accumulated; the end keeps that, and brings the bar up to date.
+## Declares the terms and the accumulator of the item's row number v; at the end it stores the accumulator and updates the bar.
 <%def name="open_row()">
 const idx row = ${matrix.places.row_index("v")};
 ${exact.row(0, ["row"])}
@@ -70,8 +70,8 @@ ${fetch("acc", "v")}
 ${keep("acc", "v")}
 ${lower_bar()}
 </%def>
-## Looks at several blocks at once, until products say that some columns must be computed; then looks again at which, so that the loop keeps no products.
-## A warp leaves it together, because products are what its items have in common.
+## Checks several blocks at once, until products show that there are candidates. Then it computes the products again to see which, so that the loop does
+## not hold products. A warp leaves the loop together, because its items share products.
 <%def name="turns()">
 uint step_hits;
 do {
@@ -105,7 +105,7 @@ if (step_hits) {
     cmr_warp_sync_int();
 }
 </%def>
-## The columns from one on as the formula says.
+## Computes the formula itself for the columns from one on.
 <%def name="exactly(begin)">
 if (${begin} < count) {
 % if not cpu:

@@ -1,13 +1,13 @@
 ## cmr_pairwise_matrix_long: as cmr_pairwise, for pairs that are made of inner products or squared distances of long vectors, by matrix instructions.
 ##   A group owns a tile of rows and walks its share of the columns, tile by tile; 16 coordinates of both a stage. While warps multiply one stage, the
-##   next one is copied to local memory. The products stay in registers: an item makes its own pairs' values of them and folds these into its accumulators,
-##   one per row. Where products have lost too much, an item computes its pairs from the inputs, alone. At the end items that share a row merge theirs.
-##   A group that computes too many pairs alone gives up, and notes it for cmr_pairwise_tiles.
-##   Of blocks of pairs a tile's columns lie apart: they are found a tile ahead. Rows begin at a multiple of 16 before the group's own.
+##   next one is copied to local memory. The products stay in registers: an item computes the values of its own pairs from them, and absorbs these into its
+##   accumulators, one per row. Where products lost too many digits, an item computes its pairs from the inputs. At the end items that share a row merge.
+##   A group that computes too many pairs from the inputs gives up; it sets `redo` for cmr_pairwise_tiles.
+##   In blocks of pairs a tile's columns are not contiguous: they are looked up a tile ahead. Rows begin at a multiple of 16 before the group's own.
 ##   in…, parts or out…, rows, columns, share, blocks, splits, total  as in cmr_pairwise
 ##   row_facts, column_facts, row_operands, column_operands  both sides, from cmr_pairwise_operands
 ##   redo [group]  not 0 where the group gave up
-##   Local memory: two stages, what is known of the rows and of a tile's columns, one accumulator per item, and as many
+##   Local memory: two stages, the facts of the rows and of a tile's columns, one accumulator per item, and as many
 ##   more as fit. Barriers: 1 a stage, and as from_item.
 <%namespace name="mode" file="/mode/${context['compute_mode']}.cl.mako"/>
 <%namespace name="domain" file="/domain/${context['domain']}.cl.mako"/>
@@ -26,7 +26,7 @@ mine, here = matrix.warps.mine, domain.attr.here
 def place(c):
     return domain.attr.place(f"{'now * %d + ' % tile if matrix.scattered else ''}{matrix.column_place(c)}", True)
 %>
-## Stores the item's accumulator number v in local memory, and declares it as what was stored.
+## Stores the item's accumulator number v in local memory; and declares it from there.
 <%def name="spill(v)">
 % for part, _ in pairs.outer.parts:
 spilled_${part}[${v * block} + item] = acc${v}_${part};

@@ -1,11 +1,12 @@
-## cmr_pairwise_matrix_nearest: for every row the columns of the least distances or inner products of long vectors (or the greatest), by matrix instructions: more than are wanted, and nearly.
-##   A group walks tiles of pairs as cmr_pairwise_matrix_long does. An item keeps a list for each of its rows, in private arrays, because few columns ask for it;
-##   items of a warp that share a row know each other's bars. A list is in any order until the end, and a column takes the place of the worst where it is full:
-##   counts[v] is how many columns it has, or that and the number of the worst. cmr_pairwise_nearest makes results of the lists.
+## cmr_pairwise_matrix_nearest: for every row a list of candidates for the least (or greatest) distances or inner products of long vectors, by matrix
+##   instructions: some more columns than needed, with approximate values. cmr_pairwise_nearest computes the results from the lists.
+##   A group walks tiles of pairs as cmr_pairwise_matrix_long does. An item has a list for each of its rows, in private arrays, because few columns are added;
+##   items of a warp that share a row exchange their bars (thresholds). A list is unordered until the end; if it is full, a new column replaces the worst one:
+##   counts[v] is the number of its columns, or that and the number of the worst.
 ##   in…, rows, columns, share, blocks, splits, total  as in cmr_pairwise      row_facts … column_operands  as in cmr_pairwise_matrix_long
-##   list_bounds, list_columns  [list][place] and then as accumulators: what the lists hold, the least first; bounds are infinite where they end
-##   bars  [batch][row]  what bounds must be below at first, from a look at some columns: that one leaves buckets [bucket of a split] instead of lists
-##   Local memory: two stages, what is known of the rows and of a tile's columns. Barriers: 1 a stage, and as shuffles.
+##   list_bounds, list_columns  [list][place] and then as accumulators: the content of the lists, the least first; bounds are infinite after the end
+##   bars  [batch][row]  the first thresholds for bounds, from a sample of columns; the launch for the sample stores buckets [bucket of a split], not lists
+##   Local memory: two stages, the facts of the rows and of a tile's columns. Barriers: 1 a stage, and as shuffles.
 <%namespace name="mode" file="/mode/${context['compute_mode']}.cl.mako"/>
 <%namespace name="domain" file="/domain/${context['domain']}.cl.mako"/>
 <%namespace name="long" file="/matrix/long.cl.mako"/>
@@ -18,7 +19,7 @@ pairs, sample = matrix.pairs, matrix.sample
 warps, mine = matrix.warps, matrix.warps.mine
 here = f"now * {tile} + " if matrix.scattered else ""
 %>
-## The item's lists, empty, and what a bound of row v must be less than, bar{v}: of rows that are not the group's, nothing is.
+## The item's lists, empty, and bar{v}, the threshold for bounds of row v; no bound is below it for rows that are not the group's.
 <%def name="declare_lists()">
 float own_bounds[${len(mine) * capacity}];
 idx own_columns[${len(mine) * capacity}];
@@ -28,7 +29,7 @@ for (int v = 0; v < ${len(mine)}; v++) counts[v] = 0;
 float bar${v} = ${warps.inside(v)} ? ${f"bars[batch * rows + {warps.row_index(v)}]" if matrix.barred else "INFINITY"} : -INFINITY;
 % endfor
 </%def>
-## Makes bounds of the item's products, infinite beyond the last column.
+## Computes bounds from the item's products; they are infinite after the last column.
 <%def name="make_bounds()">
 % for v in mine:
 % for c in range(matrix.columns):
@@ -41,11 +42,11 @@ if (count < ${tile}) {
 % endfor
 }
 </%def>
-## The item's buckets, of which nothing is known.
+## The item's buckets, empty.
 <%def name="declare_buckets()">
 float ${", ".join(f"best{v}_{c} = INFINITY" for v in mine for c in range(chains))};
 </%def>
-## Brings the buckets up to date with the bounds.
+## Updates the buckets with the bounds.
 <%def name="fill_buckets()">
 % for v in mine:
 % for c in range(matrix.columns):
@@ -63,7 +64,7 @@ if (${warps.inside(v)}) {
 }
 % endfor
 </%def>
-## Declares `hits`, which of the item's rows have a bound below the bar; of those rows below{v} tells which, and `near` has them.
+## Declares `hits`, which of the item's rows have a bound below the bar; for these rows below{v} tells which bounds, and `near` holds them.
 <%def name="find_hits()">
 float near[${len(mine) * matrix.columns}];
 uint hits = 0;
@@ -83,7 +84,7 @@ if (${least} < bar${v}) {
 }
 % endfor
 </%def>
-## Stores the item's lists, in order.
+## Stores the item's lists, sorted.
 <%def name="store_lists()">
 for (int v = 0; v < ${len(mine)}; v++) {
     ${matrix.listed.outer.declare("acc")}

@@ -1,9 +1,9 @@
 ## cmr_pairwise_matrix_pack: long weights as operands of matrix instructions: two pieces of 16 bits, in the order in which they are read.
-##   A group takes a stage of columns and a block of numbers. Every number is scaled by a power of two of its own, whose reciprocal over the unit of sums is
-##   kept behind the operands, and behind these what the stage's scalars may not be below, a float: infinity where a weight is not finite. Half a block of
-##   numbers has its low pieces beside its high ones.
+##   A group takes a stage of columns and a block of numbers. Every number has its own scale, a power of two; its reciprocal divided by the unit of sums is
+##   stored after the operands. After these comes the lower limit for the stage's scalars, a float: infinity if a weight is not finite. Half a block of
+##   numbers has its low pieces next to its high ones.
 ##   in…  the pair's inputs      packed [batch][stage][block][word]      columns  of one element of the batch      stages  of columns
-##   Local memory: the largest weight of every number, and how many are far below it. Barriers: 4.
+##   Local memory: the largest weight of every number, and the count of weights far below it. Barriers: 4.
 <%namespace name="mode" file="/mode/${context['compute_mode']}.cl.mako"/>
 <%namespace name="pieces" file="/matrix/half_weights.cl.mako"/>
 <%namespace name="long_values" file="/pairs/long_values.cl.mako"/>

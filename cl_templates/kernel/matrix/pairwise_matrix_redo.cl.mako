@@ -1,8 +1,8 @@
-## cmr_pairwise_matrix_redo: computes the groups of cmr_pairwise_matrix_wide that gave up again, as the formula says; groups are numbered as there.
+## cmr_pairwise_matrix_redo: computes, by the formula itself, the groups of cmr_pairwise_matrix_wide that gave up; groups are numbered as there.
 ##   An item owns `vectors` rows and `numbers` of their numbers: it walks the columns tile by tile, computes their scalars, and adds the products with each
-##   column's weights. A tile's sums are apart from those of all tiles.
+##   column's weights. The sums of a tile are separate from those of all tiles.
 ##   in…  the pair's inputs      parts, out…, rows, columns, share, blocks, splits, total  as in cmr_pairwise      redo [group]  not 0 where it gave up
-##   Local memory: a tile of the columns' terms and weights. Barriers: 2 a tile, 1 more where columns lie apart.
+##   Local memory: a tile of the columns' terms and weights. Barriers: 2 a tile, 1 more for blocks of pairs.
 <%namespace name="mode" file="/mode/${context['compute_mode']}.cl.mako"/>
 <%namespace name="domain" file="/domain/${context['domain']}.cl.mako"/>
 <%namespace name="accumulators" file="/pairs/accumulators.cl.mako"/>

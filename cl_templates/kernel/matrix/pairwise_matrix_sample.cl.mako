@@ -1,8 +1,8 @@
-## cmr_pairwise_matrix_sample: for every row the best bounds of its values with some of the columns, from products by matrix instructions alone
-##   (schemes/pairs/matrix/thresholds). Groups, warps and items share pairs as in cmr_pairwise_matrix; a tile of columns some of whose products promise nothing is
-##   left out, and so are columns that fill no whole turn.
-##   in…  the pair's inputs      buckets  [bucket of a split] and then as accumulators, what nothing passes where there is no bound
-##   rows, columns, share, blocks, splits, total  as in cmr_pairwise, of the columns that are looked at
+## cmr_pairwise_matrix_sample: for every row the best bounds of its values with a sample of the columns, from products by matrix instructions only
+##   (schemes/pairs/matrix/thresholds). Groups, warps and items share pairs as in cmr_pairwise_matrix. A tile with products whose error has no bound is
+##   skipped, and so are columns that do not fill a whole turn.
+##   in…  the pair's inputs      buckets  [bucket of a split] and then as accumulators; where there is no bound, a value that no column passes
+##   rows, columns, share, blocks, splits, total  as in cmr_pairwise, for the columns of the sample
 ##   Local memory: the operands of all rows and of a tile. Barriers: 2 a tile, 3 a group.
 <%namespace name="mode" file="/mode/${context['compute_mode']}.cl.mako"/>
 <%namespace name="domain" file="/domain/${context['domain']}.cl.mako"/>
@@ -10,7 +10,7 @@
 <%namespace name="few" file="/matrix/few_numbers.cl.mako"/>
 <%namespace name="inputs" file="/pairs/inputs.cl.mako"/>
 <% step, mine = across * ahead, matrix.places.mine %>
-## The item's buckets, of which nothing is known: {name}{v}_{c}.
+## The item's buckets, empty: {name}{v}_{c}.
 <%def name="declare_buckets(name)">
 % for v in mine:
 % for c in range(matrix.chains):
@@ -18,7 +18,7 @@ float ${name}${v}_${c} = ${matrix.worst};
 % endfor
 % endfor
 </%def>
-## Keeps the best of the products that were looked at, in near{v}_{c}.
+## Updates near{v}_{c}, the best of the products so far.
 <%def name="keep_best()">
 % for v in mine:
 % for c in range(2):
@@ -29,7 +29,7 @@ ${first_slot} = ${matrix.better}(${name}, ${first_slot});
 % endfor
 % endfor
 </%def>
-## Brings a tile's best products to the buckets, as bounds of values.
+## Updates the buckets with a tile's best products, as bounds of values.
 <%def name="close()">
 const float inverse = 1.0f / unit0;
 % for v in mine:

@@ -1,11 +1,11 @@
-## cmr_pairwise_matrix_weighted: out[row][d] = sum over columns of s(row, column) · w(column, d), for many d, the products by matrix instructions.
+## cmr_pairwise_matrix_weighted: out[row][d] = sum over columns of s(row, column) · w(column, d), for many d; matrix instructions compute the products.
 ##   A group owns rows and a block of d and walks its share of the columns, tile by tile. An item computes s for two rows of each of its blocks with two of
-##   every 8 columns, and keeps them: they are rows of the instructions that multiply them by the tile's weights, while the next ones are copied to local
-##   memory. The terms of columns are brought there for some tiles at once, while those of the tiles before are used.
-##   A group whose sums are not finite notes it for cmr_pairwise_wide, which computes it again.
+##   every 8 columns, and holds them: they are the row operands of the instructions that multiply them by the tile's weights. Meanwhile the next weights are
+##   copied to local memory. The terms of columns are copied for several tiles at once, while those of the tiles before are used.
+##   A group whose sums are not finite sets `redo`, and cmr_pairwise_wide computes it again.
 ##   Groups are numbered by (batch, split, block of rows, block of d). With splits, sums go to `parts` [split][batch][row][d], for cmr_pairwise_merge.
 ##   in…, parts or out…, rows, columns, share, blocks, splits, total  as in cmr_pairwise      weights  from cmr_pairwise_weights, `padded` columns
-##   redo [group]  not 0 where it is to be computed again
+##   redo [group]  not 0 where the group gave up
 ##   Local memory: two tiles' weights, the terms of two batches of columns. Barriers: 1 a tile, and 2; where items do not hold operands, 1 more a tile.
 <%namespace name="mode" file="/mode/${context['compute_mode']}.cl.mako"/>
 <%namespace name="domain" file="/domain/${context['domain']}.cl.mako"/>

@@ -1,15 +1,15 @@
-## cmr_pairwise_matrix_wide: out[row][d] = sum over columns of s(row, column) · w(column, d), for many d, by matrix instructions: s is made of products as in
-##   cmr_pairwise_matrix, and is the row operand of the instructions that multiply it by w.
+## cmr_pairwise_matrix_wide: out[row][d] = sum over columns of s(row, column) · w(column, d), for many d, by matrix instructions: s is computed from products as
+##   in cmr_pairwise_matrix, and is the row operand of the instructions that multiply it by w.
 ##   A group owns rows as there and a block of d. A stage of columns at a time, an item computes s for two rows of each of its blocks with two of every
 ##   8 columns, cuts it into pieces relative to the row's largest so far, and adds the products with the stage's weights, which were packed before.
-##   Meanwhile the next stage's weights are brought to local memory, and the operands of the next few stages' columns are made. Where a stage's columns are too
-##   far from the rows, or where scalars or weights lack digits or are not finite, the group gives up, and notes it for cmr_pairwise_matrix_redo.
-##   Of blocks of pairs those stages come first that are stages of all columns too; the others' columns lie apart, and the group packs their weights itself.
+##   Meanwhile the next stage's weights are copied to local memory, and the operands of the next few stages' columns are made. If a stage's columns are too
+##   far from the rows, or if scalars or weights lose digits or are not finite, the group gives up; it sets `redo` for cmr_pairwise_matrix_redo.
+##   In blocks of pairs, stages that are also stages of all columns come first; the columns of the others are not contiguous, and the group packs their weights.
 ##   Groups are numbered by (batch, split, block of rows, block of d). With splits, sums go to `parts` [split][batch][row][d], for cmr_pairwise_merge.
 ##   in…  the pair's inputs      packed  from cmr_pairwise_matrix_pack      parts, out…, rows, columns, share, blocks, splits, total  as in cmr_pairwise
 ##   stages  of all columns      redo [group]  not 0 where the group gave up
-##   Local memory: operands of the rows and of two batches of columns, two stages' weights. Barriers: 4 a group, and 1 a stage; where items cannot ask each
-##   other 2 more.
+##   Local memory: operands of the rows and of two batches of columns, two stages' weights. Barriers: 4 a group, and 1 a stage; where items cannot exchange
+##   registers, 2 more.
 <%namespace name="mode" file="/mode/${context['compute_mode']}.cl.mako"/>
 <%namespace name="domain" file="/domain/${context['domain']}.cl.mako"/>
 <%namespace name="warps" file="/matrix/warps.cl.mako"/>
@@ -28,7 +28,7 @@ here = domain.attr.here
 noted = f"else if (magnitude > {scalars.usual_reach}.0f) atomic_max(&far[bank], mark * 32 + (int)ceil(magnitude));" if scalars.lifted else ""
 stage_of, batch_of = f"(int)((($) - start) / {tile})", f"(int)((($) - start) / {wide.batch})"
 %>
-## Items that can ask each other share a number's columns, so that there is no barrier.
+## Items that can exchange registers share the columns of a number, so that there is no barrier.
 <%def name="pack_weights(at, turn)">
 <%
 to, together = f"(memory + {wide.weights_at} + ({turn}) * {wide.weight_words})", block // wide.sharers
@@ -89,7 +89,7 @@ const int bank = ${base} / ${wide.batch}, mark = ${batch_of.replace("$", first_c
     ${few.put_column(matrix, "column", "spot", f"atomic_max(&far[bank], mark * 32 + {scalars.far});", noted)}
 </%mode:each>
 </%def>
-## Lowers the rows' scales, and scales their sums by what two powers of two are to each other.
+## Lowers the rows' scales, and scales their sums by the ratio of the two powers of two.
 <%def name="rescale()">
 % for v in mine:
 if (!(top${v} * up${v} < ${float(scalars.bound)}f)) {
@@ -105,13 +105,13 @@ if (!(top${v} * up${v} < ${float(scalars.bound)}f)) {
 ${values.lift(scalars, v, f"(float)((as_int(up{v}) >> 23) - 127)")}
 % endfor
 </%def>
-## Makes the rows' scales suit the largest scalars of the stage, top….
+## Adapts the rows' scales to the largest scalars of the stage, top….
 <%def name="suit()">
 ${values.share_tops(scalars)}
 ${rescale()}
 odd |= cmr_ballot_int(${values.odd_tops(scalars)});
 </%def>
-## Whether some scalar does not suit its row's scale: a piece that is not finite leaves no product of its row finite. So do weights that are not.
+## Whether some scalar is too large for its row's scale: its pieces, and so the products of its row, are not finite. The same holds for infinite weights.
 <%def name="overflown()">
 ${" || ".join(f"!isfinite(m{v // 2}_0_0.{'xz'[v % 2]})" for v in mine)}
 </%def>
@@ -136,7 +136,7 @@ m${r}_${b}_${low} = cmr_matrix_product_float4(m${r}_${b}_${low}, ${scalars.piece
 % endfor
 % endfor
 </%def>
-## Adds the products of a low piece and a high one; a folded block's low pieces lie beside its high ones.
+## Adds the products of a low piece and a high one; a folded block has its low pieces next to its high ones.
 <%def name="multiply_low(first)">
 ${add_products(first, wide.lows[-1], 1, "xy")}
 ${add_products(first, wide.lows[-1], 0, "zw")}
@@ -144,7 +144,7 @@ ${add_products(first, wide.lows[-1], 0, "zw")}
 <%def name="multiply_high(first)">
 ${add_products(first, 0, 0, "xy")}
 </%def>
-## Adds the products with the weights of a stage whose pieces are kept.
+## Adds the products with the weights of a stage whose pieces are in registers.
 <%def name="multiply(first)">
 <%values:each_step scalars="${scalars}">
     ${load_weights(first)}
@@ -175,7 +175,7 @@ ${begin_sums(0)}
 ${multiply(0)}
 % endif
 </%def>
-## Adds a stage's products, less the weights' scales; where items hold operands, those of the first blocks are there.
+## Adds a stage's products without the weights' scales; where items hold operands, the products of the first blocks are already added.
 <%def name="add_stage()">
 % for first in range(0, box.numbers, box.chains):
 {
@@ -199,7 +199,7 @@ raw = " + ".join(f"m{v // 2}_{b}_{low}.{'xyzw'[v % 2 * 2 + c]}" for low in wide.
 }
 % endfor
 </%def>
-## Takes the scale from a row's sums, in two steps: they begin at a very small one.
+## Removes the scale from a row's sums, in two steps, because the first scale is very small.
 <%def name="finish(v)">
 % if wide.folded is not None:
 % for c in range(2):

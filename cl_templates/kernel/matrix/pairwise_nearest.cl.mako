@@ -1,7 +1,7 @@
-## cmr_pairwise_nearest: the results of the columns on cmr_pairwise_matrix_nearest's lists, as the formula says, and whether a column on none might be as good.
-##   An item takes one row, a group as many as one of cmr_pairwise_tiles, which computes those groups again in which a row is in doubt.
-##   in…  as in cmr_pairwise      list_bounds, list_columns  as cmr_pairwise_matrix_nearest left them      bars [batch][row]  what lists began with, if there are any
-##   redo [batch][row]  not 0 for groups that are to be computed again      out…  results      The others are the domain's. Local memory: one number. Barriers: 2.
+## cmr_pairwise_nearest: the results of the columns on cmr_pairwise_matrix_nearest's lists, by the formula itself, and whether another column might be as good.
+##   An item takes one row, a group as many rows as a group of cmr_pairwise_tiles, which computes groups with a row in doubt again.
+##   in…  as in cmr_pairwise      list_bounds, list_columns  from cmr_pairwise_matrix_nearest      bars [batch][row]  the first thresholds, if there are any
+##   redo [batch][row]  not 0 for groups in doubt      out…  results      The others are the domain's. Local memory: one number. Barriers: 2.
 <%namespace name="mode" file="/mode/${context['compute_mode']}.cl.mako"/>
 <%namespace name="domain" file="/domain/${context['domain']}.cl.mako"/>
 <%namespace name="nearest" file="/matrix/nearest.cl.mako"/>
@@ -13,7 +13,7 @@
 pairs = listed.pairs
 better = "<" if listed.way.least else ">"
 %>
-## Declares `nearly`, the value that belongs to `bound`.
+## Declares `nearly`, the approximate value for `bound`.
 <%def name="declare_nearly()">
 <% value, product = listed.value, "way * bound" %>
 float nearly;
@@ -23,7 +23,7 @@ float nearly;
     nearly = ${value.text};
 }
 </%def>
-## Folds the column into `acc`, as the formula says, and brings `bar` up to date.
+## Computes the formula for the column, absorbs it into `acc`, and updates `bar`.
 <%def name="fold_column()">
 ${pairs.column(0, "column")}
 float q0_0_0 = 0.0f;

@@ -1,11 +1,11 @@
 ## cmr_pairwise_operands: rows (or columns) of long vectors as operands of matrix instructions, for cmr_pairwise_matrix_long.
-##   An item takes one row: it finds the scale, then writes step by step. Past the last row the last one is repeated, past the last coordinate stand zeros.
+##   An item takes one row: it computes the scale, then writes step by step. After the last row the last one is repeated; after the last coordinate come zeros.
 ##   in…  [batch][count][dim]      centre, norms  as from cmr_pairwise_norms, for every distance      facts [batch][padded]  of every product the norm, for distances, or what bounds it, or how many numbers have lost digits; and what undoes the scale
 ##   operands [batch][tile][step][block of 16 rows, or 8 columns]  words of both pieces      count, padded  rows, and as whole tiles      blocks  groups per element of the batch
 ##   Local memory: none. Barriers: none.
 <%namespace name="mode" file="/mode/${context['compute_mode']}.cl.mako"/>
 <%namespace name="inputs" file="/pairs/inputs.cl.mako"/>
-## Declares `scale`, 0 where there is none, and `unscale`, of the row's numbers.
+## Declares `scale`, 0 if there is none, and `unscale`, of the row's numbers.
 <%def name="measure(part)">
 <% number = part.coordinate("row", "d") %>
 float most = 0, all = 0;
@@ -19,7 +19,7 @@ const int usable = all < ${side.finite}, exponent = max(1, min(253, ${254 + side
 const float scale = usable ? as_float(exponent << 23) : 0.0f;
 const float unscale = usable ? as_float((254 - exponent) << 23) : NAN;
 </%def>
-## Declares v{k}, the number at coordinate d times the scale, 0 where the condition does not hold, and its high piece. Counts it if its pieces lack digits that it has.
+## Declares v{k}, the number at coordinate d times the scale, 0 if the condition is false, and its high piece. Counts it if its pieces lose digits.
 <%def name="scaled(part, k, d, condition)">
 <% number = part.coordinate("row", d) %>
 float v${k} = 0.0f;
@@ -29,8 +29,8 @@ const float v${k}h = cmr_half_round_float(v${k});
 lost += fabs(v${k}) < ${side.small} && 0x1p24f * v${k} != rint(0x1p24f * v${k});
 % endif
 </%def>
-## Stores the pieces of the row's coordinates, step by step, as number `at` of all rows. Declares `lost`, how many lose digits, where that is kept. The last coordinates may
-## stand in one step: a row's high, high and low pieces beside a column's high, low and high.
+## Stores the pieces of the row's coordinates, step by step, as number `at` of all rows. Declares `lost`, the count of those that lose digits, if it is stored. The last
+## coordinates may share one step: high, high and low pieces of a row, with high, low and high pieces of a column.
 <%def name="put(part)">
 <%
 alike, first_mixed = part.steps - (part.mixed > 0), part.side.size - part.mixed
@@ -63,7 +63,7 @@ to[${side.word(k, 0)}] = cmr_half_pair_float(${slots[2 * k]}, ${slots[2 * k + 1]
 to[${side.word(k, 1)}] = 0;
 % endfor
 </%def>
-## Stores what is kept of the row as number `at`.
+## Stores the facts of the row as number `at`.
 <%def name="keep(part)">
 <%
 place = f"{side.facts} * at + {part.first_fact}"

@@ -1,5 +1,5 @@
-## cmr_pairwise_weights: what columns give at every number, side by side for a block of numbers, for cmr_pairwise_matrix_chained and cmr_pairwise_matrix_weighted.
-##   in…  the pair's inputs      centre  what numbers are relative to, if anything      weights [batch][block][padded][number]  zeros beyond the last of either
+## cmr_pairwise_weights: the factors of columns at every number, contiguous for a block of numbers, for cmr_pairwise_matrix_chained and cmr_pairwise_matrix_weighted.
+##   in…  the pair's inputs      centre  subtracted from the numbers, if there is one      weights [batch][block][padded][number]  zeros after the last column and number
 ##   columns, padded  of one element of the batch, and as whole tiles
 ##   Local memory: none. Barriers: none.
 <%namespace name="mode" file="/mode/${context['compute_mode']}.cl.mako"/>

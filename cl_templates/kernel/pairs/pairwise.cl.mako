@@ -1,9 +1,9 @@
 ## cmr_pairwise: out[row] = reduction over columns of f(x[row], y[column]).
 ##   A group owns `vectors` × `lanes` rows per item and walks its share of the columns, tile by tile: in par a tile's terms are staged in local
-##   memory, in seq columns are read where they lie. `columns` columns are taken at once. Accumulators stay in registers; those of a tile (where
-##   the operator has such) end with it.
-##   With `sharing`, items share the rows of a cluster that has fewer than there are items, and meet at the end.
-##   Which rows and columns those are is the domain's. Where columns are split, accumulators go to `parts`, for cmr_pairwise_merge.
+##   memory, in seq columns are read in place. `columns` columns are taken at once. Accumulators stay in registers; those of a tile (if
+##   the operator has such) are merged at its end.
+##   With `sharing`, items share the rows of a cluster that has fewer rows than there are items, and merge at the end.
+##   The domain says which rows and columns these are. Where columns are split, accumulators go to `parts`, for cmr_pairwise_merge.
 ##   in…  the pair's inputs      parts, out…      rows, columns  of one element of the batch      share  columns per split
 ##   blocks, splits  how many      total  accumulators in parts      pieces, …  domain/ranges
 ##   Local memory: one tile of the columns' terms (par), one accumulator per item (sharing). Barriers: 2 a tile, as from_item (sharing).

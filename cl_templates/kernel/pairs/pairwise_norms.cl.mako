@@ -5,7 +5,7 @@
 ##   Local memory: the centre. Barriers: 1.
 <%namespace name="mode" file="/mode/${context['compute_mode']}.cl.mako"/>
 <%namespace name="inputs" file="/pairs/inputs.cl.mako"/>
-## Declares coordinate d of the centre: a mean over a few rows and columns. What is not finite counts as 0.
+## Declares coordinate d of the centre: a mean over a few rows and columns. Numbers that are not finite count as 0.
 <%def name="declare_centre(d)">
 <% count = 2 * norms.samples %>
 float centre = 0;

@@ -1,5 +1,5 @@
 ## cmr_pairwise_pack: rows (or columns) of coordinates as coordinates of rows, so that cmr_pairwise_tiles loads neighbours at once.
-##   An item takes one row. Past the last row the last one is repeated, past the last coordinate stand zeros.
+##   An item takes one row. After the last row the last one is repeated; after the last coordinate come zeros.
 ##   in…  [batch][count][dim]      packed [batch][${"depth"}][padded]      count, padded  rows, and as whole tiles      blocks  groups per element of the batch
 ##   Local memory: none. Barriers: none.
 <%namespace name="mode" file="/mode/${context['compute_mode']}.cl.mako"/>

@@ -1,5 +1,5 @@
-## cmr_pairwise_parts: the results of several parts side by side.
-##   A group makes `share` of them.
+## cmr_pairwise_parts: joins the results of several parts.
+##   A group writes `share` of them.
 ##   part… [row][number]      out [row][number]  first those of the first part      total  results      share
 ##   Local memory: none. Barriers: none.
 <%namespace name="mode" file="/mode/${context['compute_mode']}.cl.mako"/>

@@ -1,11 +1,12 @@
 ## cmr_pairwise_tiles: as cmr_pairwise, for pairs with contractions over many coordinates: shaped like a matrix product.
 ##   A group owns a tile of rows and walks its share of the columns, tile by tile. An item computes `rows` × `columns` pairs of a tile at once: the
-##   coordinates of both sides pass through local memory, `depth` of them a stage, while the next stage is on its way in registers. Then the pairs'
-##   values are folded into the item's accumulators, one per row. At the end items that share a row merge theirs.
+##   coordinates of both sides pass through local memory, `depth` of them a stage, while the next stage is loaded into registers. Then the pairs'
+##   values are absorbed into the item's accumulators, one per row. At the end items that share a row merge.
 ##   Both sides were packed by cmr_pairwise_pack: coordinate by coordinate, whole tiles.
 ##   in…, parts or out…, rows, columns, share, blocks, splits, total  as in cmr_pairwise
-##   redo [group], or of its first row [batch][row]  which groups of another scheme have left theirs undone, where it goes before; only these are computed
-##   Local memory: two stages and the items' accumulators, where they fit (else the stages' place serves them at the end). Barriers: 1 a stage, 2 per group of rows that meet at the end.
+##   redo [group], or of its first row [batch][row]  which groups another scheme gave up, if one ran before; only these are computed
+##   Local memory: two stages and the items' accumulators, if they fit (else these use the place of the stages at the end). Barriers: 1 a stage, 2 for each merge of rows at
+##   the end.
 <%namespace name="mode" file="/mode/${context['compute_mode']}.cl.mako"/>
 <%namespace name="domain" file="/domain/${context['domain']}.cl.mako"/>
 <%namespace name="accumulators" file="/pairs/accumulators.cl.mako"/>
@@ -50,7 +51,7 @@ ${waiting(one)}[${slot * block} + item] = acc${v}_${one.name};
 ${one.type} ${acc}_${one.name} = ${waiting(one)}[(${slot}) * ${block} + ${item}];
 % endfor
 </%def>
-## Turns the sums of products into squared distances, and declares `doubtful`: whether one of them has lost more digits than it may, or is not finite.
+## Converts the sums of products to squared distances, and declares `doubtful`: whether one of them lost too many digits, or is not finite.
 <%def name="expand_products()">
 <% norms_of_columns = [f"y_norm{c}" for c in range(columns_taken)] %>
 % for c, name in enumerate(norms_of_columns):

@@ -3,7 +3,7 @@
 ##   its share of w; then each adds up `rows_taken` × `numbers_taken` numbers of the result, which stay in registers, as their x do.
 ##   Groups are numbered by (batch, split, block of rows, block of d). With splits, sums go to `parts` [split][batch][row][d], for cmr_pairwise_merge.
 ##   in…  the pair's inputs      parts, out…      rows, columns, share, blocks, splits, total  as in cmr_pairwise      across  blocks of d
-##   redo [group][flag]  which groups of another scheme have left theirs undone, where it goes before; only these are computed
+##   redo [group][flag]  which groups another scheme gave up, if one ran before; only these are computed
 ##   Local memory: a stage of every s and w, and of the columns' terms. Barriers: 3 a stage.
 <%namespace name="mode" file="/mode/${context['compute_mode']}.cl.mako"/>
 <%namespace name="domain" file="/domain/${context['domain']}.cl.mako"/>

@@ -1,8 +1,8 @@
-## cmr_keyed_team: reduces runs of equal keys whose ends are marked; a team of 32 items, one group, streams one chunk of elements.
+## cmr_keyed_team: reduces runs of equal keys whose ends are marked; a team of 32 items, one group, reads one chunk of elements in order.
 ##   in…  elements    marks  a bit per element, set where a run ends    bases  marks before each chunk    out0  a result per run
-##   parts, places  as in cmr_segmented_walk: what the chunk has of runs that it shares    n  elements    share  of a chunk, a multiple of the tile of 512
-##   With `moved` spare holds a key per mark, chunk by chunk, as cmr_marks leaves them, and out1 a key per run.
-##   Tiles as in cmr_segmented_team, but an item has its 16 flags in a register, and results wait side by side in local memory for their place.
+##   parts, places  as in cmr_segmented_walk: the chunk's part of runs that it shares    n  elements    share  of a chunk, a multiple of the tile of 512
+##   With `moved`, spare holds a key per mark, chunk by chunk, from cmr_marks, and out1 a key per run.
+##   Tiles are as in cmr_segmented_team, but an item has its 16 flags in a register, and results are collected in local memory before they are stored.
 <%namespace name="mode" file="/mode/${context['compute_mode']}.cl.mako"/>
 <%namespace name="team" file="/team.cl.mako"/>
 <%namespace name="segments" file="/segments.cl.mako"/>
@@ -18,7 +18,7 @@ def parameters():
     keys = [f"__global const {text.word} *restrict spare", f"__global {text.word} *restrict out1"] if moved else []
     return [*text.element_parameters, *text.value_parameters, *marks, text.output_parameter, *keys, *(segments.attr.pieces() if partial else [])]
 %>
-## Brings a key that is kept at a place to a run.
+## Copies the key at a place of `spare` to a run.
 <%def name="copy_key(to, at)">
 {
 % for w in range(text.words):
@@ -27,7 +27,7 @@ def parameters():
 % endfor
 }
 </%def>
-## Brings the key at mark k of a tile to the run that ends there, or to the one that follows, if any. early: as in store.
+## Copies the key at mark k of a tile to the run that ends there, or to the next run, if there is one. early: as in store.
 <%def name="move(run, k, early)">
 <% to = f"({run})" if last else f"({run} + 1)" %>
 % if not last:
@@ -39,7 +39,7 @@ if (${run} + 1 < bases[groups])
     ${copy_key(to, f"(spare_at + {k})")}
 % endif
 </%def>
-## Stores what ended in the tile, side by side. early: the keys of these runs are there already.
+## Stores the results of runs that ended in the tile, contiguously. early: the keys of these runs are stored already.
 <%def name="store(early)">
             for (int k = lane; k < ended; k += ${block}) {
                 const idx s = first + k;

@@ -1,10 +1,10 @@
 ## cmr_marks: which elements end a run of equal keys, as bits; a team of 32 items, one group, takes one chunk, tile by tile of 512.
 ##   in…  the keys, once and one element ahead    out0  the marks, 32 to a word; the last key has one    out1  marks per chunk
 ##   n  keys    share  keys per chunk, a multiple of the tile
-##   With `with_keys` out3 holds, chunk by chunk, a key per mark: the last one of the run that ends, or the first one of the run that follows; and behind
+##   With `with_keys` out3 holds, chunk by chunk, a key per mark: the last one of the run that ends, or the first one of the next run; and after
 ##   all of them the first key.
-##   A warp loads four neighbours per item and load, one tile ahead, where keys are numbers; else it votes on neighbours side by side. Items without
-##   votes take 16 neighbours of their own.
+##   Where keys are numbers, a warp loads four neighbours per item and load, one tile ahead; else its items vote on neighbouring keys. Without votes each
+##   item takes 16 neighbours.
 <%namespace name="mode" file="/mode/${context['compute_mode']}.cl.mako"/>
 <%namespace name="keys" file="/keys.cl.mako"/>
 <%
@@ -45,7 +45,7 @@ if (${i} + 1 < n) ${keys.copy("out3", at, f"({i} + 1)")}
 % endfor
             beyond = in0[${t} + ${TILE}];
 </%def>
-## The marks of four neighbours are four bits; eight items make a word of them. The keys wait side by side in local memory.
+## The marks of four neighbours are four bits; eight items give a word. The keys are collected in local memory.
 <%def name="by_fours()">
 % for j in range(4):
         const ${text.key_type} first${j} = ${f"cmr_shuffle_first_{text.key_type}(raw{j + 1}.s0, 0)" if j < 3 else "beyond"};
@@ -98,7 +98,7 @@ if (${i} + 1 < n) ${keys.copy("out3", at, f"({i} + 1)")}
 % endif
         marks_before += ended;
 </%def>
-## Neighbours of the item's own.
+## Each item takes neighbours.
 <%def name="by_items()">
         const idx first = t + 16 * lane;
         uint half_word = 0;

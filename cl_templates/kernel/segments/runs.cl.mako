@@ -1,28 +1,28 @@
-## cmr_runs: where runs of equal keys begin, the second of two passes; the first one counted the changes in every group's stretch.
-##   A group adds up what the groups before it counted, then walks its pairs of neighbours (i, i + 1), `stretch` of them per item and step:
-##   their changes as bits, their number's prefixes over the items, then one place per change.
+## cmr_runs: where runs of equal keys begin, the second of two passes; the first one counted the changes in every group's range.
+##   A group adds the counts of the groups before it, then walks its pairs of neighbours (i, i + 1), `stretch` of them per item and step:
+##   changes as bits, prefix sums of their counts over the items, then one place per change.
 ##   in…  the keys, once and one element ahead    counts  changes per group    out0  where runs begin, and n after the last one
 ##   out1  a key per run, its first or last one    out2  the number of runs    n  pairs: keys - 1    share  a multiple of the tile
-##   Keys may be written between the two passes: no group has more runs than it counted.
-##   With `padded` out0 and out1 are as long as the keys, and n stands behind the last run. Local memory and barriers: as scan_step.
+##   Keys may be changed between the two passes: no group writes more runs than it counted.
+##   With `padded` out0 and out1 are as long as the keys, and n comes after the last run. Local memory and barriers: as scan_step.
 <%namespace name="mode" file="/mode/${context['compute_mode']}.cl.mako"/>
 <%namespace name="keys" file="/keys.cl.mako"/>
 <%
 outputs = [f"__global {text.begins_type} *restrict out0", f"__global {text.key_type} *restrict out1", "__global long *restrict out2"]
 %>
-## Stores the key at a place as the run's. ends: it is the run's last one, else its first one; only one of the two is wanted.
+## Stores the key at a place as the run's key. ends: it is the last key of the run, else the first one; only one of the two is stored.
 <%def name="store(run, at, ends)">
 % if ends == last:
 ${keys.copy("out1", run, at)}
 % endif
 </%def>
-## Asks for the keys of a step behind the next ones.
+## Prefetches the keys of the step after the next one.
 <%def name="ask_ahead(at)">
 % for place in text.lines_ahead:
             cmr_ahead_${text.key_type}(${text.key.name} + ${at} + ${place});
 % endfor
 </%def>
-## Sets the bits of a step's pairs, that are 0.
+## Sets the bits of a step's pairs, which are 0 before.
 <%def name="change_vectors(bits, at)">
 % for k in range(0, stretch, lanes):
 <% differ = text.change(f"({at} + {k})", lanes) %>
@@ -32,7 +32,7 @@ ${keys.copy("out1", run, at)}
             }
 % endfor
 </%def>
-## A warp votes on neighbours side by side, 32 to a word: what it reads and writes at once lies together.
+## A warp votes on neighbouring pairs, 32 to a word, so that it reads and writes contiguous memory.
 <%def name="by_words()">
         const int lane = (int)(CMR_LOCAL_ID % 32);
         const idx row = begin + (step_tile + CMR_LOCAL_ID / 32 * 32) * ${stretch} + lane;
@@ -59,7 +59,7 @@ ${keys.copy("out1", run, at)}
         run += popcount(word${r});
 % endfor
 </%def>
-## An item takes neighbours of its own.
+## Each item takes neighbours.
 <%def name="by_stretches()">
         const idx first = begin + step * ${stretch};
         uint changes = 0;
@@ -81,7 +81,7 @@ ${keys.copy("out1", run, at)}
         ${mode.scan_step(op, "carry", "here", "before", "through")}
         idx run = (idx)before_total;
 % if vectors:
-## The first four without a branch: what there is no change for is written again by the changes that follow. (The last pair stands in for it.)
+## The first four without a branch: if there is no change, the last pair is written instead, and a later change overwrites it.
         if (run + 4 <= final) {
             const int count_here = CMR_MIN(CMR_COUNT(changes), 4);
 % for k in range(4):

@@ -1,7 +1,7 @@
-## cmr_segmented_cuts: where the path is cut into chunks, an item per cut: out0[2 c + 2] is the element that chunk c begins with, out0[2 c + 3] its
-##   first segment. A cut is moved back to the begin of a tile of ${tile} elements, unless many segments lie between: chunks then have whole tiles.
-##   out0[0] tells whether offsets begin or end wrongly; chunks add what else they find wrong. Whatever offsets say, no cut lies outside, and the first and
-##   the last one are the path's begin and end, so that chunks see all offsets.
+## cmr_segmented_cuts: where the path is cut into chunks, an item per cut: out0[2 c + 2] is the first element of chunk c, out0[2 c + 3] its
+##   first segment. A cut is moved back to the start of a tile of ${tile} elements, unless many segments lie between: then chunks have whole tiles.
+##   out0[0] says whether the first or the last offset is wrong; chunks set it for other wrong offsets. Whatever the offsets are, no cut is outside, and the
+##   first and the last cut are the start and the end of the path, so that the chunks together see all offsets.
 ##   offsets  where segments begin    out0  (2, chunks + 2)    n  elements    segments    share  of the path, per chunk    chunks
 ##   Local memory and barriers: none.
 <%namespace name="mode" file="/mode/${context['compute_mode']}.cl.mako"/>

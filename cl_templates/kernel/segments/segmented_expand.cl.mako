@@ -1,5 +1,5 @@
-## cmr_segmented_expand: out0[i] = sources[s] + i - offsets[s] for the elements i of the group's stretch; s is the segment of i.
-##   An item takes `stretch` elements at once: it searches the first one's segment, and walks on from there.
+## cmr_segmented_expand: out0[i] = sources[s] + i - offsets[s] for the elements i of the group's range; s is the segment of i.
+##   An item takes `stretch` elements at once: it searches the segment of the first one, and walks forward from there.
 ##   offsets  (segments + 1,)    sources  (segments,)    out0  (n,)    n  elements    segments    share  a multiple of the stretch
 ##   Local memory: none. Barriers: none.
 <%namespace name="mode" file="/mode/${context['compute_mode']}.cl.mako"/>

@@ -30,7 +30,7 @@ ${mode.local_array("ending")}
         ${op.assign("own", "early")}
     }
     ${mode.sync()}
-## What is open at the end of a chunk, from the group's first chunk on.
+## The accumulator of the segment that is open at the end of a chunk, from the group's first chunk on.
 % for d in distances:
     ${mode.from_lower(op, f"lower{d}", "upto", d)}
     if (at >= ${d} && opened[at - CMR_MIN(at, ${d})] == opened[at]) ${op.merge("upto", f"lower{d}", "upto")}
@@ -39,7 +39,7 @@ ${mode.local_array("ending")}
     if (at < ${d}) ending[at] |= ending[at + ${d}];
     ${mode.sync()}
 % endfor
-## What the chunks before the group left of the segment that is open at its begin, if it ends here: it seldom began far away.
+## The accumulator, from chunks before the group, of the segment that is open at the group's start, if it ends here. It rarely began far away.
     idx low = from;
     if (ending[0]) {
         idx high = from - 1;

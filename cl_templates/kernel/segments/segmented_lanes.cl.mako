@@ -1,8 +1,8 @@
 ## cmr_segmented_lanes: an item walks one chunk of the path in vectors.
-##   Of segments no longer than the widest of `widths`, as many as there are lanes at once: masked loads, then a tree that pairs lanes until
-##   each holds one segment. Longer ones one by one, `long` elements at a time in the tile's accumulators, which are then widened.
-##   Where elements are gathered, they are computed into a private window first, by a loop that compilers vectorise; vectors come from there.
-##   It holds the elements from `window_first` on, to before `until`; all places are those among all elements.
+##   Segments no longer than the widest of `widths` are reduced in batches, one per lane: masked loads, then a tree that pairs lanes until
+##   each holds one segment. Longer segments go one by one, `long` elements at a time in the tile's accumulators, which are then widened.
+##   Gathered elements are first computed into a private window, by a loop that compilers vectorise; vectors are read from there.
+##   The window holds the elements from `window_first` on, to before `until`; all places are those among all elements.
 ##   Edges go through cmr_edge, and a batch never ends with the last segment: with plain loads PoCL 3.0's code for batches of 16 is slower (16 ms
 ##   instead of 12 at 2^26 float32, all segments of 10, two Zen 4 cores).
 ##   Arguments as in cmr_segmented_walk. Local memory and barriers: none.
@@ -27,7 +27,7 @@ def gather(chain, at):
         places = f"cmr_gather_{kind}({array}, cmr_within_{counts}({places}, {last}))"
     return places
 %>
-## Declares `target` as a tile's accumulators of the values at `at`, in as many lanes as `width` says: of the first (or the last) `count`, at most all.
+## Declares `target` as a tile's accumulators, in `width` lanes, of the first (or the last) `count` values at `at`, at most all.
 <%def name="masked(target, at, count, width, last=False)">
 ${tile.declare(target, width)}
 { ${text.absorb_some(target, at, count, width, last)} }
@@ -37,8 +37,8 @@ ${tile.declare(target, width)}
 ${whole.declare(target, width)}
 { ${text.widen(target, acc, width)} }
 </%def>
-## Sets `target` to the tile's accumulators of as many segments as there are lanes, of their first `width` elements at most. No branch depends on a
-## length: elements beyond a segment's end are masked, and pairs of lanes are merged until one lane per segment is left.
+## Sets `target` to the tile's accumulators of one segment per lane, of their first `width` elements at most. No branch depends on a
+## length: elements beyond a segment's end are masked, and pairs of lanes are merged until there is one lane per segment.
 <%def name="batch(target, width)">
 <% leaves = min(lanes, width) %>
 {
@@ -46,7 +46,7 @@ ${tree(0, leaves, width)}
 ${tile.assign(target, f"t0_{leaves}")}
 }
 </%def>
-## Depth first, so that few vectors are alive.
+## Depth first, so that few vectors are in registers.
 <%def name="tree(low, high, width)">
 <% middle = (low + high) // 2 %>
 % if high - low == 1:
@@ -78,7 +78,7 @@ ${tile.merge(part, part, f"{part}m{step}", part_lanes)}
 ${tile.joined(name, parts, lanes)}
 % endif
 </%def>
-## Asks for what is read in a row, at a place.
+## Prefetches the inputs that are read in order, at a place.
 <%def name="ask_ahead(at)">
 {
 % for array, type in text.in_row:
@@ -101,7 +101,7 @@ ${tile.joined(name, parts, lanes)}
         ${tile.merge("part", "part", "rest", lanes)}
     }
 % else:
-## Backwards from the end: in front of it there are elements, or the whole array is short.
+## Backwards from the end: there are elements before it, or the whole array is short.
     if (${p} < ${upto} && ${upto} >= ${lanes}) {
         ${masked("rest", f"({upto} - {lanes})", f"(int)({upto} - {p})", lanes, last=True)}
         ${tile.merge("part", "part", "rest", lanes)}
@@ -145,13 +145,13 @@ ${mode.kernel_head("cmr_segmented_lanes", segments.attr.parameters(text, partial
 % else:
                     for (idx t = from; t < upto; t += ${lanes}) ${ask_ahead(f"t + {ahead}")}
 % endif
-## Offsets are read again: as places to load from they are brought to where a batch may be. Without a window
-## each begin is brought there alone.
+## Offsets are read again. Before loads they are clamped to places where a batch may be. Without a window
+## each start is clamped alone.
 % if text.windowed:
                     const ${counts} starts = cmr_within_${counts}(CMR_CONVERT(CMR_LOAD(${text.offset}${lanes}, offsets + s) - (${text.offset}${lanes})(window_first), ${counts}), (int)(until - window_first));
 % endif
                     ${tile.declare("sums", lanes)}
-## Of empty segments nothing is loaded: there may be no elements left.
+## Nothing is loaded for empty segments: there may be no more elements.
                     if (longest == 0${"" if text.windowed else f" || n < {widest}"}) {}
 % for width in widths:
                     else ${f"if (longest <= {width}) " if width < widest else ""}${batch("sums", width)}
@@ -214,11 +214,11 @@ ${mode.kernel_head("cmr_segmented_lanes", segments.attr.parameters(text, partial
     places[2 * c + 1] = last;
 % endif
 }
-## Writes zeros behind the window's elements: a batch reads there where offsets are wrong.
+## Writes zeros after the window's elements: a batch reads there if offsets are wrong.
 <%def name="no_elements(place)">
     for (int t = 0; t < ${widest + lanes}; t += ${lanes}) *(${text.numbers}_at *)(${place} + t) = (${text.numbers})(0);
 </%def>
-## Fills the window from p on; what it holds of that already is moved.
+## Fills the window from p on; elements that it already holds are moved.
 <%def name="refill(p)">
     idx t = 0;
     if (${p} >= window_first && ${p} < until) {
@@ -234,7 +234,7 @@ chains = text.gathered
 first = next(chain[0][0] for chain in chains.values())
 vector = text.vector("(window_first + t)", {name: gather(chain, "(window_first + t)") for name, chain in chains.items()})
 %>
-## Whether the places that an index and the next ones lead to lie side by side.
+## Whether the places for an index and for the next ones are contiguous.
     const int apart = t + ${lanes} <= until - window_first && !cmr_along_${counts}(CMR_LOAD(${counts}, ${first} + (window_first + t)));
     if (!apart || cmr_gathers_${counts}()) {
         for (; t + ${lanes} <= until - window_first; t += ${lanes}) {

@@ -1,14 +1,14 @@
-## cmr_segmented_team: a team of 32 items streams one chunk of the path, tile by tile; teams never meet. A group is a team, or several that are warps,
-##   with chunks side by side; those behind the last chunk have nothing to do. Of elements that are several numbers a team takes one `column`; teams of
-##   the same chunks follow each other. Arguments as in cmr_segmented_walk, less the share, and the columns where there is one;
-##   cuts as cmr_segmented_cuts leaves them, where there are several chunks. A tile is 512 elements. Per tile
+## cmr_segmented_team: a team of 32 items reads one chunk of the path, tile by tile; teams do not synchronise. A group is one team, or several that are
+##   warps, with neighbouring chunks; teams after the last chunk have no work. Where elements are several numbers, a team takes one `column`; the teams of
+##   a chunk come one after the other. Arguments as in cmr_segmented_walk, without share, and without columns where there is one;
+##   cuts from cmr_segmented_cuts, where there are several chunks. A tile is 512 elements. For each tile
 ##   1. the last element of every segment that ends in it is flagged; the ends come from registers that hold `window` offsets per item;
-##   2. where none ends, an item folds its elements into an accumulator of its own, nothing else;
-##   3. else local memory turns striped accumulators into 16 neighbouring ones per item, which are merged from left to right, beginning again
-##      behind a flag; items are joined by a segmented scan that stops as soon as no item reaches further back; and
-##   4. one item per segment fetches what stands at its end and stores the result, side by side. An empty segment fetches nothing.
-##   With `looks` chunks see all offsets together, and set cuts[0] where one falls, so that no launch before has to read them: whatever they say,
-##   nothing is read or written outside the arrays.
+##   2. if none ends, an item only absorbs its elements into its own accumulator;
+##   3. else local memory transposes striped accumulators into 16 neighbouring ones per item, which are merged from left to right, starting again
+##      after a flag; items are joined by a segmented scan, which stops as soon as no item reaches further back; and
+##   4. one item per segment fetches the accumulator at its end and stores the result, contiguously. An empty segment fetches nothing.
+##   With `looks`, chunks check all offsets together, and set cuts[0] where one decreases, so that no earlier launch has to read them. Whatever the offsets
+##   are, nothing is read or written outside the arrays.
 ##   Unless `blocked`, accumulators stay striped (striped.cl.mako), and items that are warps fetch from each other's registers.
 ##   Local memory: 512 flags; with `blocked` 640 accumulators and 32 more. Waits: two per tile with ends, none without.
 ##   Sources: Baxter's moderngpu (tile, carry, fix-up), Merrill and Garland's merge path.
@@ -55,7 +55,7 @@ ${f"const idx number = {group};" if columned else ""}
 % else:
     const idx from_element = 0, from_segment = 0, to_element = n, to_segment = segments;
 % endif
-## Cuts may cross where offsets were written while these were counted.
+## Cuts may be out of order if offsets were changed while the cuts were computed.
 % if partial:
     const int crossed = to_element < from_element || to_segment < from_segment;
 % endif

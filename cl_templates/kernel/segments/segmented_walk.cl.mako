@@ -1,9 +1,9 @@
-## cmr_segmented_walk: an item walks one chunk of the path for `most` columns, if there are so many, in vectors of `lanes`; what is left of them is
-##   as wide as `rest` says, an item each. Any values, any operator, in order.
+## cmr_segmented_walk: an item walks one chunk of the path for `most` columns, in vectors of `lanes`; remaining columns have the widths in `rest`, one
+##   item each. Any values, any operator, in order.
 ##   in…  the formula's inputs    offsets  where segments begin    out0  a result per segment and column
-##   parts  two accumulators per chunk and column: of the segment that began earlier and ends here, and of what is open at the end
+##   parts  two accumulators per chunk and column: of the segment that began earlier and ends here, and of the segment that is open at the end
 ##   places  two segments per chunk: the one that ends here and began earlier, or -1, and the one open at the end
-##   gate  its first byte: whether there is nothing to be done   n  elements   segments   share  of the path, per chunk   chunks   columns
+##   gate  its first byte: whether the gate is closed   n  elements   segments   share  of the path, per chunk   chunks   columns
 ##   With `partial` false there is one chunk, and neither parts nor places. Local memory and barriers: none.
 <%namespace name="mode" file="/mode/${context['compute_mode']}.cl.mako"/>
 <%namespace name="path" file="/path.cl.mako"/>

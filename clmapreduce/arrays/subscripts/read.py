@@ -42,7 +42,7 @@ _OUTSIDE = Map(lambda place, length: (place < -length) | (place >= length)) >> R
 def selected(x: DeviceArray, key: Any) -> DeviceArray:
     """x[key]: a view of the same memory where that is a range of it, else a copy.
 
-    Raises PlaceError for what is outside of the array; arrays of places on a device are looked at before, and waited
+    Raises PlaceError for places outside of the array; arrays of places on a device are looked at before, and waited
     for.
     """
     if isinstance(key, str):

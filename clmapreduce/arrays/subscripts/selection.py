@@ -1,4 +1,4 @@
-"""What a subscript selects: slices, integers, new axes as a step per axis; arrays of places or of bools beside them."""
+"""The selection of a subscript: a step per axis for slices, integers and new axes; and arrays of places or bools."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ class Selection:
 def select(shape: Shape, first: int, key: Any) -> Selection:
     """What a subscript selects of a C-contiguous array that begins at element `first` of its memory.
 
-    Raises PlaceError for too many indices, for one outside of its axis, and for what is no index.
+    Raises PlaceError for too many indices, for one outside of its axis, and for an object that is not an index.
     """
     keys = _whole(key, shape)
     steps = contiguous_steps(shape)

@@ -1,1 +1,1 @@
-"""Calls that are made again: what of them is settled, and where it is found."""
+"""Repeated calls: their cached parts, and the cache."""

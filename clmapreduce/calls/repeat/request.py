@@ -1,4 +1,4 @@
-"""What a call depends on, as the key of a cache entry."""
+"""Everything that a call depends on, as the key of a cache entry."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a DeviceArray offers to other libraries: pyopencl's arrays in the same memory, and DLPack of a copy."""
+"""Exports of a DeviceArray to other libraries: pyopencl's arrays in the same memory, and DLPack of a copy."""
 
 from __future__ import annotations
 

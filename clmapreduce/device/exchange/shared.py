@@ -38,7 +38,7 @@ def share(data: Any, home: Any, make: Callable[[], tuple[Any, hostsched.Buffer]]
 
 
 def let_go() -> None:
-    """Lets go of the memory that nobody refers to any more."""
+    """Drops memory without references."""
     with _lock:
         for key, known in list(_shared.items()):
             if known.own.reference_count == 1:

@@ -1,4 +1,4 @@
-"""What one device did while a block of code ran, as numbers."""
+"""The work of one device while a block of code ran, as numbers."""
 
 from __future__ import annotations
 

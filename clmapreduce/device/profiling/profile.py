@@ -19,17 +19,18 @@ LINES = 20
 class profile:
     """A block whose calls are timed: `with cm.profile() as p: …`, then `print(p.report())`.
 
-    context: the one to watch, else this thread's default when the block begins. At the end of the block its commands
-    are waited for. Inside, each command costs a few microseconds more, and NVIDIA's driver leaves 60 us between two
-    launches. Other threads' calls on the context count, too. Raises DeviceError for what is no context.
+    context: the context to watch; the default is this thread's context at the start of the block. The end of the block
+    waits for its commands. Inside, each command takes a few microseconds more, and NVIDIA's driver leaves 60 us between
+    two launches. Calls of other threads on the context count too. Raises DeviceError for an argument that is not a
+    context.
     """
 
     def __init__(self, context: Context | None = None) -> None:
-        self._asked = context
+        self._argument = context
         self._breakdowns: list[Breakdown] | None = None
 
     def __enter__(self) -> profile:
-        self.context = context_of(self._asked)
+        self.context = context_of(self._argument)
         self._workers = [_Worker(context) for context in (self.context, *self.context.members)]
         for worker in self._workers:
             worker.begin()
@@ -54,8 +55,8 @@ class profile:
         return used or self._breakdowns[:1]
 
     def report(self) -> str:
-        """Where the time went, in LINES lines at most; of several devices those that did most. Raises ModeError inside
-        the block.
+        """Where the time went, in at most LINES lines; of several devices the busiest ones. Raises ModeError inside the
+        block.
         """
         busiest = sorted(self.breakdowns, key=lambda own: own.parts["kernels"], reverse=True)
         text = [line for own in busiest for line in lines(own)]

@@ -34,8 +34,8 @@ class Block:
 
 @dataclass
 class _Worker:
-    """A device at work. flying: its blocks, and when each was submitted. landed: when the last one ended. done: the
-    weight of those that ended in this call. busy: the seconds that they took together.
+    """A device that computes blocks. flying: its blocks, and when each was submitted. landed: when the last one ended.
+    done: the weight of those that ended in this call. busy: the seconds that they took together.
     """
 
     context: Context

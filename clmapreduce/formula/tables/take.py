@@ -26,8 +26,8 @@ def is_table(value: Any) -> bool:
     return isinstance(value, (Node, Record)) and all(isinstance(n, TableSymbol) for n in components(value).values())
 
 
-def taken(table: Any, place: Any) -> Value:
-    """The element of a traced table at a place, one whole number an axis. Raises FormulaError for what is no table,
+def element_at(table: Any, place: Any) -> Value:
+    """The element of a traced table at a place, one integer an axis. Raises FormulaError if table is not a table,
     ShapeError for another number of axes, DTypeError for places that are no integers.
     """
     if not is_table(table):
@@ -43,7 +43,7 @@ def taken(table: Any, place: Any) -> Value:
     return rebuild({leaf: Apply(LOOKUP, (node, *places), node.dtype) for leaf, node in numbers.items()})
 
 
-TAKE.append(taken)
+TAKE.append(element_at)
 
 
 def _place(place: Any) -> Node:

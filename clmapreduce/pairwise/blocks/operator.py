@@ -28,8 +28,8 @@ Block: TypeAlias = "Matrix[Any] | BlockOperator | None"
 
 @without_arithmetic("use @, .T and solve; scale and add the LazyTensors that it is made of")
 class BlockOperator:
-    """Rows of blocks, each a LazyTensor that is a matrix of numbers, another BlockOperator, or None for zeros. Made by
-    `cm.block`.
+    """A matrix made of blocks; `cm.block` makes it. A block is a LazyTensor with one number per pair, another
+    BlockOperator, or None for zeros.
 
     shape: (M, N). dtype: that of its blocks. SciPy's `aslinearoperator` takes it. status: how the last solve ended.
     """
@@ -131,8 +131,8 @@ class BlockOperator:
         self, b: Any, *, alpha: float = 1e-10, eps: float = 1e-6, return_status: bool = False,
         context: Context | None = None, **more: Any,
     ) -> Any:  # fmt: skip
-        """a with alpha a + self @ a = b, self symmetric and positive definite: an array of b's shape, (M,) or (M, E),
-        every column a system of its own. Nothing checks that the matrix is symmetric.
+        """a with alpha a + self @ a = b, for self symmetric and positive definite: an array of b's shape, (M,) or (M,
+        E); every column is a separate system. Nothing checks that the matrix is symmetric.
 
         eps: the root mean square that the residual of every column may have. return_status: give (a, status). The other
         keywords are max_iterations, preconditioner, x0, mode and progress, as of a LazyTensor's solve. Warns where the
@@ -183,11 +183,11 @@ class BlockOperator:
 
 
 def block(blocks: Any) -> BlockOperator:
-    """A matrix made of blocks, as `numpy.block`: a list of rows, each a list of LazyTensors that are matrices of
-    numbers, of other such matrices, and None for zeros. `cm.block([[K1], [K2]])` is K1 above K2.
+    """A matrix made of blocks, as by `numpy.block`: a list of rows, each a list of blocks. A block is a LazyTensor with
+    one number per pair, another such matrix, or None for zeros. `cm.block([[K1], [K2]])` is K1 above K2.
 
-    K @ v, K.T, K.solve(b), K.shape, and SciPy's `aslinearoperator`. Raises ShapeError where heights of a row, or widths
-    of a column, differ or are not known, DTypeError for different dtypes.
+    K @ v, K.T, K.solve(b), K.shape, and SciPy's `aslinearoperator` work. Raises ShapeError if the heights in a row or
+    the widths in a column differ or are unknown, DTypeError for different dtypes.
     """
     return BlockOperator(blocks)
 
@@ -217,9 +217,9 @@ def _extent(blocks: Sequence[Block], axis: int, place: int) -> int:
     """The height of a row of blocks (axis 0), or the width of a column."""
     name, extents = ("row", "column")[axis], sorted({one.shape[axis] for one in blocks if one is not None})
     if len(extents) != 1:
-        found = " and ".join(map(str, extents)) or "not known"
+        listed = " and ".join(map(str, extents)) or "not known"
         what = ("heights", "widths")[axis]
-        raise ShapeError(f"cm.block: the {what} in {name} {place} are {found}; the blocks there need one in common")
+        raise ShapeError(f"cm.block: the {what} in {name} {place} are {listed}; the blocks there need one in common")
     return int(extents[0])
 
 

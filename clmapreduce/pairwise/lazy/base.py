@@ -235,7 +235,7 @@ def _symbolic(x: tuple[Any, ...], axis: int | None) -> tuple[Vector, Inputs]:
 
 
 def _complex_parts(x: Any) -> tuple[float, ...] | None:
-    """The numbers of a complex constant, real and imaginary parts by turns."""
+    """The numbers of a complex constant, as alternating real and imaginary parts."""
     values = x if isinstance(x, list) else [x]
     if not values or not all(isinstance(v, (complex, np.complexfloating)) or is_number(v) for v in values):
         return None

@@ -18,7 +18,8 @@ class Calculus(Lookups[C]):
     Two of the same memory are one variable. Lists and arrays in another byte order are copied, so each LazyTensor of
     one is a variable of its own: differentiate by the one that the formula was made of. By others the derivative is 0.
 
-    Raises FormulaError for a variable that is none and for what has no derivative, ShapeError for dimensions.
+    Raises FormulaError for an argument that is not a variable and for formulas without a derivative, ShapeError for
+    dimensions.
     """
 
     __slots__ = ()

@@ -1,4 +1,4 @@
-"""What a LazyTensor hands on to its reductions: the backend's word, and which pairs count."""
+"""Settings that a LazyTensor passes to its reductions: the backend, and which pairs count."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""LazyTensors of complex numbers: vectors of 2 D reals, real and imaginary parts by turns."""
+"""LazyTensors of complex numbers: vectors of 2 D reals, alternating real and imaginary parts."""
 
 from __future__ import annotations
 

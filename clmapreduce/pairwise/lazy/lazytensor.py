@@ -7,6 +7,7 @@ from typing import Any
 from clmapreduce.no_arithmetic import without_arithmetic
 from clmapreduce.pairwise.lazy.linear import Matrix
 from clmapreduce.pairwise.lazy.operators import is_complex_data
+from clmapreduce.pairwise.lazy.variables import Variables
 
 
 @without_arithmetic("use the operations of cm.LazyTensor; v @ K is K.t() @ v")
@@ -16,8 +17,8 @@ class LazyTensor(Matrix["LazyTensor"]):
     x: an array (M, D) with axis=0, indexed by i; (N, D) with axis=1, indexed by j; without axis (.., M, 1, D) for i,
     (.., 1, N, D) for j, (.., 1, 1, D) or (D,) for a parameter; a number or a list of them, a constant; or a placeholder
     (index, dimension, category) for an array that comes with the call. Arrays are float16, bfloat16, float32, float64
-    or complex: NumPy's, DeviceArrays, or anything `cm.array` takes. They are not copied: a reduction reads what they
-    hold then.
+    or complex: NumPy's, DeviceArrays, or anything `cm.array` takes. They are not copied: a reduction reads the values
+    that they have at that time.
 
     Raises ShapeError for shapes that fit none of these, DTypeError for integers and other dtypes.
     """
@@ -43,22 +44,5 @@ class LazyTensor(Matrix["LazyTensor"]):
 
 LazyTensor.kinds[False] = LazyTensor
 
-
-def Var(x_or_ind: Any, dim: int | None = None, cat: int | None = None) -> LazyTensor:
-    """A variable of category cat (0: i, 1: j, 2: a parameter) for an array, or the placeholder (index, dim, cat)."""
-    return LazyTensor(x_or_ind, cat) if dim is None else LazyTensor((x_or_ind, dim, cat))
-
-
-def Vi(x_or_ind: Any, dim: int | None = None) -> LazyTensor:
-    """A variable indexed by i: Vi(x) for an array (M, D), Vi(index, D) for a placeholder."""
-    return Var(x_or_ind, dim, 0)
-
-
-def Vj(x_or_ind: Any, dim: int | None = None) -> LazyTensor:
-    """A variable indexed by j: Vj(y) for an array (N, D), Vj(index, D) for a placeholder."""
-    return Var(x_or_ind, dim, 1)
-
-
-def Pm(x_or_ind: Any, dim: int | None = None) -> LazyTensor:
-    """A parameter: Pm(p) for a number, a list or an array (.., D), Pm(index, D) for a placeholder."""
-    return Var(x_or_ind, dim, 2)
+_variables = Variables(LazyTensor)
+Var, Vi, Vj, Pm = _variables.Var, _variables.Vi, _variables.Vj, _variables.Pm

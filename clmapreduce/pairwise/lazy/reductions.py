@@ -28,7 +28,7 @@ class Reductions(Calculus[R]):
     where one was among the arrays. With placeholders, or call=False, it is a `Reduced`, to be called with arrays.
     Keywords: call, backend, device_id, ranges, dtype_acc, use_double_acc, sum_scheme, precision, mode, context,
     wait_for, out.
-    Raises ShapeError for an axis that is none of these, and what `Reduced` raises.
+    Raises ShapeError for any other axis, and the errors of `Reduced`.
     """
 
     __slots__ = ()

@@ -24,7 +24,7 @@ def check_places(call: PairCall, inputs: Inputs, settings: Mapping[str, Any], ru
     Raises ModeError for Dask arrays, which hold no numbers yet.
     """
     for question in questions((call.formula, call.weight)):
-        if any(_found(answer) for answer in _answers(question, call, inputs, settings, run)):
+        if any(_any_outside(answer) for answer in _answers(question, call, inputs, settings, run)):
             raise PlaceError(
                 f"{call.reduction.name} reads outside of a checked table; places go from 0 to the length of an axis "
                 "less one. Use cm.Table(array, mode='clamp') for the nearest place"
@@ -41,13 +41,13 @@ def _answers(
     read = [k for k, variable in enumerate(inputs.variables) if variable in question.variables]
     own = Inputs(inputs.slots[k] for k in read)
     names = zip((inputs.variables[k] for k in read), own.variables, strict=True)
-    met = {variable.category for variable in question.variables}
-    of_pairs = met >= {Category.I, Category.J}
+    categories = {variable.category for variable in question.variables}
+    of_pairs = categories >= {Category.I, Category.J}
     ask = PairCall(renamed(question, tuple(names)), pair_reduction("Max"), call.axis, None)
     yield run(ask, own, {**settings, "out": None, "progress": None, "ranges": settings["ranges"] if of_pairs else None})
 
 
-def _found(answer: Any) -> bool:
+def _any_outside(answer: Any) -> bool:
     answer = getattr(answer, "tensor", answer)  # of PyTorch's arrays in formulas
     if hasattr(answer, "dask"):
         raise ModeError("tables with mode='check' are not offered for Dask arrays; use mode='clamp'")

@@ -42,7 +42,7 @@ FIELDS = {"linear": ("a", "b"), "max-plus": ("a", "b"), "min-plus": ("a", "b"), 
 
 
 class Recurrence(Primitive):
-    """A sequence in which every number follows from the one before it: y₋₁ is `initial`, and for k from 0 on
+    """A recurrence: every number is computed from the one before it. y₋₁ is `initial`, and for k from 0 on
 
     kind "linear": yₖ = aₖ yₖ₋₁ + bₖ; of an order m up to 4: yₖ = a¹ₖ yₖ₋₁ + … + aᵐₖ yₖ₋ₘ + bₖ
     kind "max-plus", "min-plus": yₖ = max(aₖ + yₖ₋₁, bₖ), or the minimum
@@ -72,14 +72,14 @@ class Recurrence(Primitive):
         wait_for: Sequence[Any] = (), out: Any = None, tiles: int | None = None, length: int | None = None,
         dtype: Any = None, progress: Any = None,
     ) -> Any:  # fmt: skip
-        """The sequence (L,): `(a, b)`, of kind "moebius" `(a, b, c, d)`, each a number or a vector (L,).
+        """The sequence (L,) for `(a, b)`, or `(a, b, c, d)` for kind "moebius"; each is a number or a vector (L,).
 
-        a: of order m from 2 on (m,), one number per index back, or (m, L), one row per index back. initial: y₋₁; of
-        order m one number for y₋₁ … y₋ₘ, or these as (m,). length: L, where only numbers are given. dtype: of the
-        result and all steps, float32, float64, complex64, complex128, int64 or uint64 (integers wrap); default that
-        which NumPy promotes the arguments to, small integers to 64 bits. Kinds other than linear compute in floats.
-        `mode="sequential", tiles=1` takes one step after the other; every other run composes the maps of stretches.
-        Raises ShapeError, DTypeError or ArgumentError before anything is launched.
+        a: for an order m of 2 or more, (m,), one number per index back, or (m, L), one row per index back. initial:
+        y₋₁; for order m one number for all of y₋₁ … y₋ₘ, or (m,). length: L, if all arguments are numbers. dtype: of
+        the result and all steps, float32, float64, complex64, complex128, int64 or uint64 (integers wrap); the default
+        is NumPy's promotion of the arguments, with small integers in 64 bits. Kinds other than linear compute in
+        floats. `mode="sequential", tiles=1` computes one step after the other; every other run composes maps of parts
+        of the line. Raises ShapeError, DTypeError or ArgumentError before anything is launched.
         """
         if is_traced((*coefficients, initial)):
             raise ModeError(f"{self!r} is no step of a fused function; call it on arrays")
@@ -117,8 +117,8 @@ class Recurrence(Primitive):
         states = self._parts(initial, "initial")
         for state in states:
             if np.size(state) != 1:
-                wanted = "one number" if self.order == 1 else f"one number, or {self.order} of them"
-                raise ShapeError(f"initial has an entry of shape {np.shape(state)}; give {wanted}")
+                expected = "one number" if self.order == 1 else f"one number, or {self.order} of them"
+                raise ShapeError(f"initial has an entry of shape {np.shape(state)}; give {expected}")
         arguments = gather([*spread, *states], options.context, length)
         if len(arguments.shape) != 1:
             text = "coefficients are numbers: give length=" if not arguments.shape else "it runs over one dimension"
@@ -189,7 +189,7 @@ class Recurrence(Primitive):
 
 
 def _only(value: Any) -> Any:
-    """A coefficient of order 1 that is given as the only row."""
+    """A coefficient of order 1 that is passed as a single row."""
     return value[0] if isinstance(value, (np.ndarray, DeviceArray)) and value.ndim == 2 and len(value) == 1 else value
 
 

@@ -32,19 +32,19 @@ class BoundMasked(Bound):
 
     def absorb(self, acc: Record, values: Sequence[Value], indices: Sequence[Node]) -> Record:
         for value, index in zip(values, indices, strict=True):
-            acc = self._chosen(value, self._bound.absorb(acc, [self._kept(value)], [index]), acc)
+            acc = self._where(value, self._bound.absorb(acc, [self._number(value)], [index]), acc)
         return acc
 
     def single(self, value: Value, index: Node) -> Record:
         identity = Record({c.name: as_node(c.identity, c.dtype) for c in self.components})
-        return self._chosen(value, self._bound.single(self._kept(value), index), identity)
+        return self._where(value, self._bound.single(self._number(value), index), identity)
 
-    def _kept(self, value: Value) -> Node:
+    def _number(self, value: Value) -> Node:
         return cast(components(value)[VALUE], self._bound.value)
 
-    def _chosen(self, value: Value, kept: Record, other: Record) -> Record:
+    def _where(self, value: Value, acc: Record, other: Record) -> Record:
         keep = components(value)[KEEP]
-        return Record({c.name: apply("where", keep, kept[c.name], other[c.name]) for c in self.components})
+        return Record({c.name: apply("where", keep, acc[c.name], other[c.name]) for c in self.components})
 
     def merge(self, a: Record, b: Record) -> Record:
         return self._bound.merge(a, b)
@@ -80,5 +80,5 @@ class Masked(ReductionOp):
 
 @lru_cache(maxsize=256)
 def masked(op: ReductionOp) -> Masked:
-    """The operator under a mask; the same object every time, so that its steps are found to be equal."""
+    """The operator under a mask; the same object every time, so that its steps compare equal."""
     return Masked(op)

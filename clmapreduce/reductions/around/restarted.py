@@ -65,5 +65,5 @@ def placed_value(value: Value, place: Node) -> Record:
 
 @lru_cache(maxsize=256)
 def restarted(op: ReductionOp) -> Restarted:
-    """The operator that begins again; the same object every time, so that its steps are found to be equal."""
+    """The operator that begins again; the same object every time, so that its steps compare equal."""
     return Restarted(op)

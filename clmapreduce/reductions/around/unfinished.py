@@ -39,7 +39,7 @@ class UnfinishedBound(Bound):
 
 
 class Unfinished(ReductionOp):
-    """A bound operator by its accumulators, for whatever values are given: they are converted to its own."""
+    """A bound operator by its accumulators, for values of any dtype: they are converted to its own."""
 
     def __init__(self, name: str, bound: Bound) -> None:
         self.name, self._bound = name, UnfinishedBound(bound)

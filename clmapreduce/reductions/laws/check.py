@@ -122,14 +122,14 @@ class _Laws:
             self._refuse_identity("combine(identity, identity)", self.combined(nothing, nothing), 0, "")
         a, b = _pairs(x)
         ab = self.combined(a, b)
-        for law, met in (
+        for law, both in (
             ("combine(identity, a)", self.combined(nothing, a)), ("combine(a, identity)", self.combined(a, nothing)),
         ):  # fmt: skip
-            for result, expected in ((self.combined(met, b), ab), (self.combined(b, met), self.combined(b, a))):
+            for result, expected in ((self.combined(both, b), ab), (self.combined(b, both), self.combined(b, a))):
                 wrong = ~self._same(result, expected, a, b) & _finite(expected)
-                at = self._first(wrong, (met, b), (b, met))
+                at = self._first(wrong, (both, b), (b, both))
                 if at is not None:
-                    self._refuse_identity(law, met, at, f" for a = {self._text(a, at)}")
+                    self._refuse_identity(law, both, at, f" for a = {self._text(a, at)}")
 
     def _refuse_identity(self, law: str, value: Values, at: int, case: str) -> None:
         raise FormulaError(
@@ -181,7 +181,7 @@ class _Laws:
         return int(places[sure][0]) if sure.any() else None
 
     def combined(self, a: Values, b: Values, only: str | None = None) -> Values:
-        """combine of every a and b; one of them may be a single value. only: the component that is asked for."""
+        """combine of every a and b; one of them may be a single value. only: the component to return."""
         values: dict[Node, Any] = {self.a[c]: a[c] for c in a} | {self.b[c]: b[c] for c in b}
         memo: dict[int, Any] = {}
         count = max(_length(a), _length(b))

@@ -1,4 +1,4 @@
-"""What a reduction over pairs is: a monoid whose values are tuples of numbers, with a step for what happens rarely.
+"""The interface of a reduction over pairs: a monoid whose values are tuples of numbers, with a step for rare cases.
 
 For every row i a kernel walks the columns j and folds the values F(i, j) into that row's accumulator. Work that few
 columns ask for (a new minimum, a growing exponent) stands behind one test per group of columns; and where rounding adds
@@ -172,7 +172,7 @@ class PairReduction:
         """The operator for a formula of `width` numbers of dtype `value` and a weight formula of `weights` numbers.
 
         index: int32 or int64, the dtype of the columns' indices. Raises DTypeError for numbers that cannot be reduced
-        so, FormulaError for a dimension or weights that do not fit, ModeError for an option that is none.
+        so, FormulaError for a dimension or weights that do not fit, ModeError for an unknown option.
         """
         if value.names is not None or is_complex(value):
             raise DTypeError(f"{self.name}: a formula of dtype {value} cannot be reduced over pairs; give real numbers")

@@ -29,7 +29,7 @@ MOST_KEPT = 1024
 
 
 class Entry(NamedTuple):
-    """One of the K: a value, and its place unless only values are asked for."""
+    """One of the K: a value, and its place, unless the operator returns values only."""
 
     value: Node
     place: Node | None
@@ -119,7 +119,7 @@ def inserted(entries: list[Entry], value: Node, index: Node) -> list[Entry]:
 def merged(a: list[Entry], b: list[Entry]) -> list[Entry]:
     """Two sorted lists as one (Batcher's odd-even merge: n log n comparisons, none of which depends on data).
 
-    Of what nobody reads, nothing is computed: the first K of 2 K cost no more than they need.
+    Results that are not read are not computed: the first K of 2 K cost no more than they need.
     """
     if not a or not b:
         return a or b

@@ -97,9 +97,9 @@ class BoundShiftedSums(PairBound):
         for d in range(self.width):
             top, grown = acc[f"top{d}"], self._grown(acc, values, d)
             largest = LARGEST.best((value[d] for value in values), top)
-            raised = apply("where", grown, LEAST.better(largest, Literal(self.farthest, self.computing)), top)
-            factor = self._exponential(top - raised)
-            new[f"top{d}"] = raised
+            new_top = apply("where", grown, LEAST.better(largest, Literal(self.farthest, self.computing)), top)
+            factor = self._exponential(top - new_top)
+            new[f"top{d}"] = new_top
             for k, total in self._totals_of(acc, d):
                 new[f"total{k}"] = apply("where", grown, total * cast(factor, total.dtype), total)
         return Record(new)

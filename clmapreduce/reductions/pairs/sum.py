@@ -108,7 +108,7 @@ class BoundPairKahan(BoundPairSum):
 
 
 def finite(error: Node) -> Node:
-    """An error of rounding; 0 for what is left of one once a sum is infinite."""
+    """A rounding error; 0 once the sum is infinite."""
     return apply("where", apply("isfinite", error), error, 0)
 
 

@@ -1,4 +1,4 @@
-"""What a recurrence is as an operator: every index has a map from the state before it to the state behind it, and maps
+"""A recurrence as an operator: every index has a map from the state before it to the state after it, and maps
 compose. A state holds the numbers that the next index needs.
 """
 

@@ -1,1 +1,1 @@
-"""What plans and kernels of every kind share: kernel specifications, stores, arrays, plans in a row."""
+"""Shared by all plans and kernels: kernel specifications, stores, arrays, sequences of plans."""

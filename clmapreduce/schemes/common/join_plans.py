@@ -48,7 +48,7 @@ def _renamed(plan: Plan, names: Mapping[str, str]) -> list[Stage]:
     ]
 
 
-def lent(stages: Sequence[Stage], arrays: Mapping[str, Arguments]) -> tuple[Stage, ...]:
+def with_strides(stages: Sequence[Stage], arrays: Mapping[str, Arguments]) -> tuple[Stage, ...]:
     """Launches that read what earlier ones of the same plan have made, as if it were an input. arrays: by name, the
     sizes and strides of a batch, which come with the call for other inputs.
     """

@@ -1,4 +1,4 @@
-"""Kernels as data: what a template sees is what its kernel is found again by."""
+"""Kernels as data: the fields that a template sees are the key of its kernel."""
 
 from __future__ import annotations
 

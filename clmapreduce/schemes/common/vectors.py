@@ -10,7 +10,7 @@ from clmapreduce.formula.guard import condition_of, place_of
 from clmapreduce.plan import Facts, Layout
 
 AHEAD = 2048
-"""Bytes: how far ahead a CPU's loop asks for what it reads in a row, where it does more than add it up."""
+"""Bytes: how far ahead a loop on a CPU prefetches, if it does more than sum."""
 
 
 def lanes_of(layout: Layout, facts: Facts, spreads: bool = False) -> bool:

@@ -75,7 +75,7 @@ class Stored:
 
 @dataclass(eq=False)
 class Chain:
-    """The links of a program, without lengths. Made once per program, so that equal kernels are found again."""
+    """The links of a program, without lengths. Made once per program, so that equal kernels are reused."""
 
     program: Program
     outputs: tuple[DType, ...]

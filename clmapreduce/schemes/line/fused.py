@@ -105,7 +105,7 @@ class View:
 
 
 class Fused(HasContent):
-    """A program as the text of one kernel. Made once per program, so that equal kernels are found again."""
+    """A program as the text of one kernel. Made once per program, so that equal kernels are reused."""
 
     def __init__(self, program: Program, outputs: Sequence[DType]) -> None:
         self.program = program

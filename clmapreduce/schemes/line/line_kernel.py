@@ -1,4 +1,4 @@
-"""What kernels over a line have in common: inputs that they read, results that they store."""
+"""The base of kernels over a line: inputs that they read, results that they store."""
 
 from __future__ import annotations
 

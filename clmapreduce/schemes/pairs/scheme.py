@@ -1,5 +1,5 @@
-"""What a scheme for pairs is: whether it suits a problem, in which launch boxes, and its plan. A new scheme is a
-subclass and a name in `registry`.
+"""The interface of a scheme for pairs: whether it suits a problem, in which launch boxes, and its plan. A new scheme is
+a subclass and a name in `registry`.
 """
 
 from __future__ import annotations

@@ -125,8 +125,8 @@ class TileNumbers:
         """Whether some loop needs terms of a row or a column, which else wait until it is over."""
         role = self.pairs.pair.terms.role
         wide = {id(symbol) for c in self.pairs.pair.contractions for _, symbol in c.wide}
-        met = {id(n): n for c in self.pairs.pair.contractions for n in postorder([c.term])}
-        return any(role[place] in (Role.ROW, Role.COLUMN) for place in met if place not in wide)
+        below = {id(n): n for c in self.pairs.pair.contractions for n in postorder([c.term])}
+        return any(role[place] in (Role.ROW, Role.COLUMN) for place in below if place not in wide)
 
     @property
     def row_offsets(self) -> list[int]:

@@ -1,4 +1,4 @@
-"""What kernels compute that look for runs among keys."""
+"""The statements of kernels that search runs of keys."""
 
 from __future__ import annotations
 

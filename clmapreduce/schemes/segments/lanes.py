@@ -20,7 +20,7 @@ from clmapreduce.schemes.segments.scheme import SegmentScheme
 from clmapreduce.schemes.segments.segment_kernel import SegmentLayout
 
 GATHER_AHEAD = 1024
-"""Bytes: how far ahead of a gather the arrays that are read in a row are asked for."""
+"""Bytes: how far ahead of a gather the arrays that are read in order are prefetched."""
 
 
 def takes_lanes(layout: SegmentLayout, domain: Segments, mode: ComputeMode, facts: Facts) -> bool:

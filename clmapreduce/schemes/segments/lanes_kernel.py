@@ -72,7 +72,7 @@ class LanesText(SegmentText):
 
     @property
     def in_row(self) -> list[tuple[str, str]]:
-        """(array, C type) of what is read in a row: elements, or the places of gathered ones."""
+        """(array, C type) of the arrays that are read in order: elements, or the places of gathered ones."""
         inputs = self.layout.formula.inputs
         places = {variable.through[0] for variable in inputs if variable.through}
         read = [variable for variable in inputs if variable.access is Access.VECTOR or variable.name in places]

@@ -26,7 +26,7 @@ STRETCH = 16
 VECTORS = 2
 """As many stretches in one step of an item that has vectors."""
 LINE = 64
-"""Bytes that are asked for at once."""
+"""Bytes of one prefetch."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -42,7 +42,7 @@ class RunsText(KeysText):
 
     @property
     def lines_ahead(self) -> list[int]:
-        """Keys from a step's first one on to those that are asked for while it is compared."""
+        """Keys from a step's first one to those that are prefetched while it is compared."""
         size = self.key.dtype.itemsize
         return [place // size for place in range(AHEAD, AHEAD + VECTORS * STRETCH * size, LINE)]
 

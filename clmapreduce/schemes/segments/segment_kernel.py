@@ -1,4 +1,6 @@
-"""What kernels over segments compute: accumulators of elements, and results. `cl_templates/segments` says the rest."""
+"""The statements of kernels over segments: accumulators of elements, and results. `cl_templates/segments` says the
+rest.
+"""
 
 from __future__ import annotations
 

@@ -43,8 +43,8 @@ def segmented_scan(
     before i when `exclusive` (a segment's first one is the identity). Shape (n,), of the dtypes of `cm.Scan`.
 
     values: (n,) numbers. offsets: (S + 1,) as for `cm.segmented_reduce`; segments may be empty. op: as for `cm.Reduce`;
-    argmin and argmax count from the segment's begin. A DeviceArray among the arrays gives a DeviceArray; the check of
-    offsets is waited for. Raises ShapeError naming the first wrong offset, DTypeError, ModeError.
+    argmin and argmax count from the start of the segment. The result is a DeviceArray if an argument is one; the call
+    waits for the check of offsets. Raises ShapeError naming the first wrong offset, DTypeError, ModeError.
     """
     inputs = _gathered([offsets, values], context, ("offsets", "values"))
     options = Options(mode, inputs.context, wait_for)
@@ -59,9 +59,9 @@ def scan_by_key(
     keys: Any, values: Any, op: Op = "sum", *, exclusive: bool = False, equal: Equal | None = None,
     mode: str = "auto", context: Context | None = None, wait_for: Sequence[Any] = (), out: Any = None,
 ) -> Any:  # fmt: skip
-    """As `segmented_scan`, of runs of equal neighbours among the keys, (n,), which `equal` compares as for
-    `cm.reduce_by_key`. Of a pandas' Series among the values the result is one, under its index. The number of runs is
-    waited for.
+    """As `segmented_scan`, for runs of equal neighbours among the keys (n,); `equal` compares them as for
+    `cm.reduce_by_key`. If values is a pandas Series, the result is a Series with its index. The call waits for the
+    number of runs.
     """
     frame, coded = framed(keys, values), codes_of(keys)
     if frame is not None or coded is not None:

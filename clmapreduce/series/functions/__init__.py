@@ -1,1 +1,1 @@
-"""Functions that are right to the digits asked for: their tables, computed with Python's integers, and their calls."""
+"""Functions that are right to `digits=`: their tables, computed with Python's integers, and their calls."""

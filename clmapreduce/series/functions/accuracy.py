@@ -13,7 +13,7 @@ from clmapreduce.dtypes import DType, c_name
 SPARE = 12
 """Bits behind those of the result that truncation may touch: it is at most 2^-12 units of the last place."""
 GUARD = 32
-"""Bits behind these for rounding and for what is lost to cancellation and to large exponents: 16 at most."""
+"""Bits behind these for rounding, cancellation and large exponents: 16 at most."""
 
 
 @dataclass(frozen=True)

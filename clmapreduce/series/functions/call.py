@@ -28,7 +28,7 @@ from clmapreduce.planning.lines import SeriesFunctionRequest
 from clmapreduce.planning.mode import choose_mode
 from clmapreduce.primitives.map import Map
 from clmapreduce.series.functions.catalogue import FUNCTIONS
-from clmapreduce.series.functions.digits import Asked, argument_dtype, asked
+from clmapreduce.series.functions.digits import Asked, argument_dtype, goal_of
 from clmapreduce.series.functions.kernels import series_function
 
 
@@ -64,7 +64,7 @@ def gathered(values: Sequence[Any], digits: Any, dtype: Any, context: Context | 
     points = [_point(value, context) for value in values]
     homes = {id(p.value.context): p.value.context for p in points if isinstance(p.value, DeviceArray)}
     home = home_of(list(homes.values()), context)
-    goal = asked(digits, dtype, [p.value.dtype for p in points if p.counts], home)
+    goal = goal_of(digits, dtype, [p.value.dtype for p in points if p.counts], home)
     arrays = [_array(p, goal) for p in points]
     _check_range(arrays, goal.word)
     return Gathered(home, goal, arrays, argument_dtype([a.dtype for a in arrays], goal.word))

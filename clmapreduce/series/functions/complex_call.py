@@ -21,7 +21,7 @@ from clmapreduce.planning.lines import SeriesFunctionRequest
 from clmapreduce.planning.mode import choose_mode
 from clmapreduce.series.functions.call import broadcast, inputs_of
 from clmapreduce.series.functions.catalogue import FUNCTIONS
-from clmapreduce.series.functions.digits import asked
+from clmapreduce.series.functions.digits import goal_of
 from clmapreduce.series.functions.kernels import complex_function
 
 _PARTS: dict[DType, DType] = {COMPLEX64: FLOAT32, COMPLEX128: FLOAT64}
@@ -40,7 +40,7 @@ def complex_values(name: str, values: Sequence[Any], digits: Any, dtype: Any, op
     part = None if dtype is None else _PARTS.get(dtype_of(dtype), dtype)
     known = [a.dtype for a, value in zip(arrays, values, strict=True) if hasattr(value, "dtype")]
     operands: list[DType] = [_PARTS.get(operand, operand) for operand in known]
-    goal = asked(digits, part, operands, home)
+    goal = goal_of(digits, part, operands, home)
     mode = choose_mode(options.mode, home.facts)
     options = replace(options, context=home)
     on_device = any(isinstance(a, DeviceArray) for a in arrays)
@@ -52,8 +52,8 @@ def complex_values(name: str, values: Sequence[Any], digits: Any, dtype: Any, op
     if arguments.length == 0:
         results = empty_results(arguments, outputs, options)
     else:
-        taken: DType = COMPLEX128 if goal.word == FLOAT64 else COMPLEX64
-        arguments = replace(arguments, inputs=inputs_of(arrays, arguments.shape, taken, home))
+        argument_dtype: DType = COMPLEX128 if goal.word == FLOAT64 else COMPLEX64
+        arguments = replace(arguments, inputs=inputs_of(arrays, arguments.shape, argument_dtype, home))
         content = complex_function(name, goal)
         box = options.box("series_function", mode, home)
         request = SeriesFunctionRequest(content, 4 * FUNCTIONS[name].work, arguments.length, mode, box)

@@ -1,4 +1,4 @@
-"""What `digits=` and `dtype=` ask for: the dtype of the result and the bits that are right in it."""
+"""The meaning of `digits=` and `dtype=`: the dtype of the result and the bits that are right in it."""
 
 from __future__ import annotations
 
@@ -26,8 +26,8 @@ class Asked(NamedTuple):
     word: DType
 
 
-def asked(digits: Any, dtype: Any, operands: Sequence[DType], home: Context) -> Asked:
-    """What is computed. operands: the dtypes of arrays. Raises ArgumentError for digits that are none, DTypeError for
+def goal_of(digits: Any, dtype: Any, operands: Sequence[DType], home: Context) -> Asked:
+    """The accuracy of a call. operands: the dtypes of arrays. Raises ArgumentError for wrong digits, DTypeError for
     a dtype that does not hold them and for a device without the floats that do.
     """
     target = _dtype(None if digits is None else check_digits(digits), dtype, operands, home)
@@ -40,7 +40,7 @@ def asked(digits: Any, dtype: Any, operands: Sequence[DType], home: Context) -> 
 
 
 def check_digits(digits: Any) -> int:
-    """Decimal digits as an int. Raises ArgumentError for what is no whole number from 1 to 60."""
+    """Decimal digits as an int. Raises ArgumentError unless it is an integer from 1 to 60."""
     if not is_whole(digits) or not 1 <= digits <= MOST:
         raise ArgumentError(f"digits is {quoted(digits)}; it must be a whole number from 1 to {MOST}")
     return int(digits)
@@ -70,7 +70,7 @@ def _dtype(digits: int | None, dtype: Any, operands: Sequence[DType], home: Cont
 
 
 def _of_operands(operands: Sequence[DType], home: Context) -> DType:
-    """The widest among the arrays given; integers and numbers alone count as the device's widest float."""
+    """The widest dtype of the arrays; integers and numbers alone count as the device's widest float."""
     wide = FLOAT64 if home.facts.fp64 else FLOAT32
     known: list[DType] = [operand for operand in operands if operand in LIMITS]
     for operand in known:

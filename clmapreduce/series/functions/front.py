@@ -14,11 +14,11 @@ from clmapreduce.series.functions.dispatch import evaluated
 Function = Callable[..., Any]
 
 ARGUMENTS = """x: a scalar or an array of floats, integers or numbers in several floats, or texts, Decimals, Fractions;
-    returns the same shape. digits: decimal digits, 1 to 60, to which the result is right, within one unit of the last
-    one; default those of x's dtype. Up to 16 give float64 (of float32 and up to 7 of them, float32), up to 31 `cm.dd`,
-    beyond `cm.qd`; without float64 up to 14 give `cm.df`, up to 28 `cm.qf`. dtype: of the result, one of these.
-    Raises ArgumentError for digits that are none, and for x in host memory outside the domain, which gives NaN on a
-    device; DTypeError for complex x and for dtypes that do not hold the digits."""
+    the result has the same shape. digits: the number of right decimal digits, 1 to 60, within one unit of the last one;
+    the default is that of x's dtype. Up to 16 digits give float64 (a float32 and up to 7 digits float32), up to 31
+    `cm.dd`, more `cm.qd`. Without float64, up to 14 give `cm.df`, up to 28 `cm.qf`. dtype: of the result, one of these.
+    Raises ArgumentError for wrong digits, and for x in host memory outside the domain (on a device the result is NaN);
+    DTypeError for complex x and for dtypes that cannot hold the digits."""
 
 
 def by_digits(name: str) -> Function:
@@ -39,7 +39,7 @@ def by_digits(name: str) -> Function:
         return evaluated(name, [x], digits, dtype, Options(mode, context, wait_for, out))
 
     function.__name__ = function.__qualname__ = name
-    function.__doc__ = f"{name} x for {FUNCTIONS[name].domain}, right to the digits asked for.\n\n    {ARGUMENTS}\n    "
+    function.__doc__ = f"{name} x for {FUNCTIONS[name].domain}, right to `digits` digits.\n\n    {ARGUMENTS}\n    "
     return function
 
 
@@ -75,8 +75,8 @@ def power(
     out: Any = None,
     progress: Any = None,
 ) -> Any:
-    """x to the power y, broadcast, right to the digits asked for; x may be below 0 where y is whole.
+    """x to the power y, broadcast, right to `digits` digits; x may be negative if y is an integer.
 
-    All else is as for `cm.series.log`. Zeros, infinities and NaN follow IEEE's pow: x⁰ is 1.
+    All else is as for `cm.series.log`. Zeros, infinities and NaN follow IEEE 754's pow: x⁰ is 1.
     """
     return evaluated("power", [x, y], digits, dtype, Options(mode, context, wait_for, out))

@@ -20,7 +20,7 @@ def check_reach(
 ) -> None:
     """Raises ArgumentError where the first term that is left out is greater than a unit of the last digit of the
     function, at the x of greatest magnitude. log_weight: of the logarithm of the weight of each power, -inf for 0.
-    Arrays on a device are refused: nobody looks at their values.
+    Arrays on a device are refused, because their values are not read.
     """
     points = as_array(x)
     if isinstance(points, DeviceArray):

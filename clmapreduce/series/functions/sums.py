@@ -74,9 +74,9 @@ def power_sum(
         return total, error
     box = options.box("power_sum", mode, home)
     executable = home.executable(PowerSumRequest(content, terms, arguments.length, mode, box))
-    total, error, lost = prepare(arguments, executable, outputs, options).run()
+    total, error, loss = prepare(arguments, executable, outputs, options).run()
     if digits is not None:
-        _warn(lost, int(digits))
+        _warn(loss, int(digits))
     return total, error
 
 
@@ -104,9 +104,9 @@ def _weights(weight: Weight, terms: int, accuracy: Accuracy, home: Context) -> D
     return array(np.array(words, accuracy.word), home)
 
 
-def _warn(lost: Any, digits: int) -> None:
+def _warn(loss: Any, digits: int) -> None:
     """Waits for the greatest relative loss, and warns where it is more than the digits allow."""
-    worst = float(Reduce("maximum")(lost)) if isinstance(lost, DeviceArray) else float(np.max(lost))
+    worst = float(Reduce("maximum")(loss)) if isinstance(loss, DeviceArray) else float(np.max(loss))
     if worst > 10.0**-digits:
         right = max(0, math.floor(-math.log10(worst))) if math.isfinite(worst) else 0
         warnings.warn(

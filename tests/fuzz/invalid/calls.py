@@ -34,7 +34,7 @@ def squares(x: Any, y: Any) -> Any:
 
 
 COMMON: dict[str, Any] = {"mode": "auto", "context": None, "wait_for": (), "out": None}
-"""What every call takes."""
+"""The keywords of every call."""
 
 
 def _genred(formula: Any, aliases: Any, reduction_op: Any, axis: Any, x: Any, y: Any, b: Any, **more: Any) -> Any:

@@ -27,7 +27,7 @@ pytestmark = pytest.mark.drawn(seldom="pocl")
 F = OPERATIONS
 SIZE = 20
 TERM_ERROR = 2e-6
-"""What a term may be off by."""
+"""The error bound of a term."""
 
 
 def box_of(context: cm.Context, **more: Any) -> MatrixWeightedBox:

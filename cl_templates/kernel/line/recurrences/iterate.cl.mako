@@ -1,6 +1,6 @@
 ## cmr_iterate: out[k, i] = f applied k times to start[i], for k < length.
-##   A group has the starts [group·share, group·share + share) ∩ [0, n), `unroll` vectors of `lanes` per item and turn; an item takes all steps of its
-##   starts in order. Products and sums round each for itself, as NumPy's do: a chaotic function would show the difference.
+##   A group has the starts [group·share, group·share + share) ∩ [0, n), `unroll` vectors of `lanes` per item and turn; an item computes all steps of
+##   its starts in order. Each product and each sum is rounded, as in NumPy: with a chaotic function a fused product would give other values.
 ##   in…  starts      out  rows of n iterates      length  rows      n  starts      share  as in cmr_map
 ##   Local memory: none. Barriers: none.
 #pragma OPENCL FP_CONTRACT OFF

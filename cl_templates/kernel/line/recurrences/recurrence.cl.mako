@@ -1,9 +1,9 @@
 ## cmr_recurrence: a recurrence step by step in the sequential mode; the second of two passes, and of steady ones both.
-##   An item has `streams` stretches of `share` indices side by side. It makes the state before the first one of what all stretches before leave, and
-##   the states before the others of its own stretches; then it walks all of them in turns, so that their chains of dependent steps overlap.
-##   in…  the formula's inputs      out  results      n  indices      share  indices of a stretch
-##   parts  of every stretch its map, from cmr_reduce; of a steady recurrence its response: the state behind it from none before
-##   responses: these are computed, and no results. A stretch's map then is that of one index to the power `share`, and its response.
+##   An item has `streams` neighbouring chunks of `share` indices. It computes the state before its first chunk from the maps of all earlier chunks, and
+##   the states before its other chunks; then it walks all of its chunks at once, one step of each in turn, so that their chains of dependent steps overlap.
+##   in…  the formula's inputs      out  results      n  indices      share  indices of a chunk
+##   parts  the map of every chunk, from cmr_reduce; for a steady recurrence its response: the state after the chunk, if the state before is 0
+##   responses: the responses are computed, and no results. The map of a chunk is then the map of one index to the power `share`, plus its response.
 ##   Local memory: none. Barriers: none.
 <%namespace name="mode" file="/mode/${context['compute_mode']}.cl.mako"/>
 <%

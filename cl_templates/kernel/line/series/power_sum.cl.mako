@@ -1,8 +1,8 @@
-## cmr_power_sum: out[i] = Σ_k weight[k] · derivative[k] · (x[i] - center[i])^k, in numbers of several words, and what it may be off by.
+## cmr_power_sum: out[i] = Σ_k weight[k] · derivative[k] · (x[i] - center[i])^k, in numbers of several words, with an estimate of its error.
 ##   A group computes the points in [group·share, group·share + share) ∩ [0, n); an item takes one point at a time, all terms in order.
 ##   x, center, derivatives  `words_in` words each, the last two where there are any     weights  `words` words each     out  `words_out` words each
-##   error  one float each: the last term that is not 0, what rounding makes of the magnitudes of all terms, and the result's own rounding
-##   lost   one float each: what rounding makes of the magnitudes, over the result
+##   error  one float each: the last term that is not 0, plus the rounding error of the magnitudes of all terms, plus that of the result
+##   lost   one float each: the rounding error of the magnitudes divided by the result
 ##   Local memory: none. Barriers: none.
 <%namespace name="mode" file="/mode/${context['compute_mode']}.cl.mako"/>
 <%include file="/series/words.cl.mako"/>

@@ -1,4 +1,4 @@
-## cmr_series_function: out[i] = f(x[i]) or f(x[i], y[i]), as right as the result's words say.
+## cmr_series_function: out[i] = f(x[i]) or f(x[i], y[i]), to the precision of the result's words.
 ##   A group computes the points in [group·share, group·share + share) ∩ [0, n); an item takes one point at a time and loops over terms.
 ##   x…  points, `words_in` words each     out…  results, `words_out` words each: rounded to the last one     n, share  as in cmr_map
 ##   compound  points are complex, two floats each, and so are results, or their parts are in two arrays

@@ -1,7 +1,7 @@
-## cmr_radix_counts: how many keys of its share have each digit, per group: the first launch of a pass of a radix sort.
+## cmr_radix_counts: for each group, the number of keys of its share with each digit. The first launch of a pass of a radix sort.
 ##   in0  words    out0  counts[digit][group]    shift  of the digit    n, share  as in cmr_map
-##   An item counts in tables of its own in the sequential mode, keys in turn, so that equal neighbours do not wait for each other; else warps share
-##   tables in local memory, which hold tables · digits counts. Barriers: 2.
+##   In the sequential mode an item counts in several tables, one key after the other in each, so that equal neighbours do not wait for each other. Else
+##   warps share tables in local memory: tables · digits counts. Barriers: 2.
 <%namespace name="mode" file="/mode/${context['compute_mode']}.cl.mako"/>
 <%namespace name="radix" file="/radix.cl.mako"/>
 ${radix.functions(first or keys.in_place, False)}

@@ -1,9 +1,9 @@
-## cmr_radix_group: keys to their places by one digit, the last launch of a pass of a radix sort, in the parallel mode: a group takes its share in tiles.
+## cmr_radix_group: moves keys to their places by one digit. The last launch of a pass of a radix sort, in the parallel mode: a group takes its share in tiles.
 ##   in0  words    in1  a value per word, unless values are the words' indices (counts_up) or there are none    places[digit][group]  where they go
-##   out0  words, unless they are no longer wanted    out1  values    n, share  as in cmr_map
-##   A warp takes `rows` rows of neighbours. The items with the same digit in a row find each other by a vote on every bit; a table per warp counts them, so
-##   that a word's rank among the words of its digit and warp is known (warps of one item just count). Tables become places in the tile, where words of one
-##   digit then lie side by side, and go to memory together. Words past the end have the last digit and rank behind all others.
+##   out0  words, unless nobody reads them later    out1  values    n, share  as in cmr_map
+##   A warp takes `rows` rows of neighbours. Votes on every bit tell which items of a row have the same digit; a table per warp counts them, which gives
+##   a word's rank among the words of its digit and warp (warps of one item just count). The tables become places in the tile. There the words of one
+##   digit are contiguous, and go to memory together. Words past the end have the last digit and rank after all others.
 ##   Local memory: a tile of words, of values too, tables · digits counts. Barriers a tile: 5 and those of scan_group.
 ##   Method: Merrill and Grimshaw (2011), ranks by votes after Onesweep (Adinets and Merrill 2022).
 <%namespace name="mode" file="/mode/${context['compute_mode']}.cl.mako"/>
@@ -18,7 +18,7 @@ parameters += ["__global const idx *restrict places"]
 if stores_keys: parameters += [f"__global {word} *restrict out0"]
 if values: parameters += [f"__global {stored_values} *restrict out1"]
 %>
-## The rank of a row's words among those of their digit before them in the warp.
+## The rank of a row's words among the earlier words of their digit in the warp.
 <%def name="ranked(r)">
 % if width == 1:
         const int rank${r} = tables[item * ${digits} + digit${r}]++;

@@ -1,4 +1,4 @@
-## cmr_radix_walk: keys to their places by one digit, the last launch of a pass of a radix sort, in the sequential mode: an item walks its share in order.
+## cmr_radix_walk: moves keys to their places by one digit. The last launch of a pass of a radix sort, in the sequential mode: an item walks its share in order.
 ##   in0  words    in1  a value per word, unless values are the words' indices (counts_up) or there are none    places[digit][group]  where they go
 ##   out0  words, unless they are no longer wanted    out1  values    n, share  as in cmr_map
 ##   gathered: words wait in lines, as /lines.cl.mako says.

@@ -1,1 +1,1 @@
-"""Series over a line: power series, and functions that are right to the digits asked for."""
+"""Series over a line: power series, and functions that are right to `digits=`."""

@@ -154,8 +154,8 @@ class _Passes:
         return sizes
 
     def targets(self, p: int) -> Names:
-        """The arrays that a pass writes: words, unless nobody reads them, and values. Every other pass writes to the
-        results' memory, so that the last one does.
+        """The arrays that a pass writes: words, unless they are not read later, and values. Every other pass writes to
+        the results' memory, so that the last one does.
         """
         problem, left = self.problem, self.count - 1 - p
         keys = "out0" if problem.wants_keys and left % 2 == 0 else f"keys{left % 2}"
@@ -179,12 +179,12 @@ class _Passes:
         sizes: Arguments = (shift, ("idx", groups), ("idx", self.line.length), ("idx", self.share))
         source, *_ = self.sources(p)
         counts = CountsText(self.target, keys, self.word, first, self.bits, box.block, box.tables)
-        placing, read, written = self._placing(p), self.sources(p), self.targets(p)
+        placing, read, targets = self._placing(p), self.sources(p), self.targets(p)
         chunks, sums = groups << self.bits, ("counts", "total")
         return (
             Stage(counts, groups, box.block, (source, "counts", *sizes), (source,), ("counts",)),
             Stage(self.bases, 1, self.bases.block, ("counts", "total", ("idx", chunks)), ("counts",), sums),
-            Stage(placing, groups, box.block, (*read, "counts", *written, *sizes), (*read, "counts"), written),
+            Stage(placing, groups, box.block, (*read, "counts", *targets, *sizes), (*read, "counts"), targets),
         )
 
     def _placing(self, p: int) -> PlacingText:

@@ -111,7 +111,7 @@ class _Chained(LongSides):
 
     @cached_property
     def weights(self) -> Weights:
-        """The launches for the weights, and for what is to be computed again."""
+        """The launches for the weights, and for the groups that are computed again."""
         return Weights(self.text.weighted, self.wide, self.domain, self.mode, self.facts, norms_of(self.text.own)[0])
 
     @property

@@ -1,4 +1,4 @@
-"""What kernels over pairs have in common that matrix instructions compute."""
+"""The base of kernels over pairs with matrix instructions."""
 
 from __future__ import annotations
 

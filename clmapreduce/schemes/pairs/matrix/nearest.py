@@ -185,7 +185,7 @@ class _Nearest(LongSides):
     # ----------------------------------------------------------------------------------------------------- lists
     @cached_property
     def fallback(self) -> FallbackLaunches:
-        """The launches for what is in doubt: blocks are cut as for the lists."""
+        """The launches for rows in doubt: blocks are cut as for the lists."""
         if self.domain.scattered:
             after = Unfinished(self.partition, 1, REDO, of_rows=True)
             return fallback_after(self.layout, self.domain, self.mode, self.facts, self.text.rows, after)

@@ -1,4 +1,4 @@
-"""What schemes by matrix instructions have in common: they are the default only on devices that have these."""
+"""The base of schemes with matrix instructions: they are the default only on devices that have these."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Bars before a filter begins: what a row's values must pass at least, from a look at some of the columns.
+"""Thresholds (bars) for the values of each row before a filter begins, from a sample of the columns.
 
 Products of every `sample`-th column bound its value on the worse side. A row's columns lie in buckets that share none
 of them, the two of every item in every split; each keeps its best bound. So as many columns as there are buckets are

@@ -87,7 +87,7 @@ class _Weighted:
 
     @cached_property
     def weights(self) -> Weights:
-        """The launches for the weights, and for what is to be computed again."""
+        """The launches for the weights, and for the groups that are computed again."""
         return Weights(self.text, self.layout, self.domain, self.mode, self.facts)
 
     @property

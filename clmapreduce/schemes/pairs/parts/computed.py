@@ -1,4 +1,4 @@
-"""What formulas of pairs compute, as C text for templates."""
+"""The statements of formulas of pairs, as C text for templates."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the formulas of a pair and its operator compute, as C text for templates.
+"""The statements of the formulas of a pair and of its operator, as C text for templates.
 
 Names in a kernel: `u…` terms of neither row nor column, `x{v}_…` terms of row vector v (`lanes` rows), `y{c}_…` terms
 of the c-th column taken at once, `acc{v}_…` and `part{v}_…` accumulators, `q{v}_{c}_{k}` contractions. What statements
@@ -179,7 +179,7 @@ class PairText:
         return Several(str(block), texts)
 
     def long_term(self, lanes: int, scalars: Sequence[str], rows: Sequence[str], columns: Sequence[str]) -> Computed:
-        """What a pair's long value is at one coordinate; its parts are given as texts."""
+        """A pair's long value at one coordinate; its parts are texts."""
         expansion = self.expansion
         block = Statements(lanes, self.narrow, "e", inline=self.pair.products)
         symbols = (*expansion.scalars, *(part.result for part in (*expansion.rows, *expansion.columns)))

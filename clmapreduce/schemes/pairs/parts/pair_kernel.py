@@ -1,4 +1,4 @@
-"""What kernels over pairs have in common."""
+"""The base of kernels over pairs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What kernels of pairs leave in memory: results, and accumulators for the merging launch."""
+"""Outputs of kernels of pairs: results, and accumulators for the launch that merges."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a row, or a column, gives a sum over long vectors at a coordinate."""
+"""The factor of a row, or a column, in a sum over long vectors at a coordinate."""
 
 from __future__ import annotations
 
@@ -58,10 +58,10 @@ def side_of(
     role: Role, number: Node, wide: Iterable[tuple[PairInput, Symbol]], inputs: Iterable[PairInput], size: int
 ) -> Side:
     """The side of a number that is made of coordinates (wide) and of short inputs."""
-    met = {id(node) for node in postorder([number])}
-    walked = {id(symbol): variable for variable, symbol in wide if id(symbol) in met}
+    ids = {id(node) for node in postorder([number])}
+    walked = {id(symbol): variable for variable, symbol in wide if id(symbol) in ids}
     long = {id(variable) for variable in walked.values()}
-    used = tuple(variable for variable in inputs if id(variable) in long or any(id(s) in met for s in variable.symbols))
+    used = tuple(variable for variable in inputs if id(variable) in long or any(id(s) in ids for s in variable.symbols))
     return Side(role, number, walked, used, size)
 
 

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from clmapreduce.plan import Arguments, Plan
-from clmapreduce.schemes.common.join_plans import joined, lent
+from clmapreduce.schemes.common.join_plans import joined, with_strides
 
 
 @dataclass(frozen=True)
@@ -27,7 +27,7 @@ def plan_asides(asides: Sequence[SideValuePlan], pairs: Plan, batch: int) -> Pla
     strides: dict[str, Arguments] = {
         one.name: (("idx", batch), ("idx", one.count if one.batch > 1 else 0)) for one in asides
     }
-    last = replace(pairs, stages=lent(pairs.stages, strides))
+    last = replace(pairs, stages=with_strides(pairs.stages, strides))
     passes = joined([*((one.plan, {"out0": one.name}) for one in asides), (last, {})])
     scratch = passes.scratch | {one.name: one.itemsize * one.count * one.batch for one in asides}
     count = f"{len(asides)} number{'s' if len(asides) > 1 else ''} of a side computed before"

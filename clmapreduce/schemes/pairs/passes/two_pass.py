@@ -13,7 +13,7 @@ from clmapreduce.modes import ComputeMode, Scope
 from clmapreduce.plan import Arguments, Facts, Plan, Stage
 from clmapreduce.reductions.pairs.base import PairBound
 from clmapreduce.schemes.common.boxes import launch_box
-from clmapreduce.schemes.common.join_plans import joined, lent
+from clmapreduce.schemes.common.join_plans import joined, with_strides
 from clmapreduce.schemes.common.kernel_data import KernelText, Target
 from clmapreduce.schemes.common.outputs import OutputArray
 from clmapreduce.schemes.pairs.parts.results import Result
@@ -79,7 +79,7 @@ def plan_weighted(
     arguments: Arguments = (MARKS, SUMS, "out0", ("idx", total * size), ("idx", share))
     stage = Stage(spec, -(-total * size // share), block, arguments, (MARKS, SUMS), ("out0",))
     strides: Arguments = (("idx", domain.batch), ("idx", domain.rows * marks))
-    second = replace(second, stages=lent(second.stages, {MARKS: strides}))
+    second = replace(second, stages=with_strides(second.stages, {MARKS: strides}))
     passes = joined(((first, {"out0": MARKS}), (second, {"out0": SUMS})))
     scratch = {**passes.scratch, MARKS: itemsize * marks * total, SUMS: itemsize * size * total}
     why = f"two passes, for weights of {size} numbers: {first.why}; then {second.why}"

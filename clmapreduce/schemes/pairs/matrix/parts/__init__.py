@@ -1,1 +1,1 @@
-"""What the matrix schemes share: operands, products, results."""
+"""Parts of the matrix schemes: operands, products, results."""

@@ -243,7 +243,7 @@ class HalfOperands:
 
     @property
     def exact_together(self) -> int:
-        """The same where the pair is computed as it was given; fewer, as registers are short for what is rarely run."""
+        """The same where the formula itself is computed; fewer, because this rare path has few registers."""
         return min(2, self._together(self.exact.bound))
 
     def _together(self, bound: PairBound) -> int:

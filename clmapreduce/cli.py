@@ -52,7 +52,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 def _devices() -> int:
     devices = cm.devices()
     if not devices:
-        print('No OpenCL device. "clmapreduce doctor" says why and how to mend it.', file=sys.stderr)
+        print('No OpenCL device. "clmapreduce doctor" says why and how to repair it.', file=sys.stderr)
         return 1
     default = cm.select_device()
     for device in devices:

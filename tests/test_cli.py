@@ -81,12 +81,12 @@ def test_doctor_without_a_device_says_what_to_install(
 
 
 def test_doctor_mends_a_runtime_that_lacks_a_library_and_names_its_licence() -> None:
-    (advice,) = diagnosis.mend(INTEL_WITHOUT_LIBRARY)
+    (advice,) = diagnosis.repairs(INTEL_WITHOUT_LIBRARY)
     assert 'pip install "clmapreduce[intel]"' in advice
     assert "proprietary" in advice
     state = diagnosis.Diagnosis({}, {}, [INTEL_WITHOUT_LIBRARY], [], [advice], [])
     text = report.as_text(state)
-    assert "intel-opencl-rt does not load" in " ".join(text.split("To mend")[0].split())
+    assert "intel-opencl-rt does not load" in " ".join(text.split("To repair")[0].split())
     assert "FAIL intel-opencl-rt" in text
     assert "libimf.so: cannot open shared object file" in text
     assert advice in " ".join(text.split())
@@ -95,7 +95,7 @@ def test_doctor_mends_a_runtime_that_lacks_a_library_and_names_its_licence() -> 
 def test_doctor_shrugs_at_an_icd_file_whose_library_is_gone(tmp_path: Path) -> None:
     left_over = INTEL_WITHOUT_LIBRARY | {"origin": str(tmp_path / "old.icd"), "path": str(tmp_path / "libold.so")}
     assert diagnosis.mark(left_over) == "gone"
-    assert diagnosis.mend(left_over) == []
+    assert diagnosis.repairs(left_over) == []
 
 
 def test_doctor_names_a_wish_that_no_device_fits(

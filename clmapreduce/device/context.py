@@ -186,7 +186,8 @@ class Context:
             entry = plans.get(key)
             if entry is None:
                 begin = time.perf_counter()
-                entry = Executable(request.planned(self.facts), self.queue, self._kernels, self._sent, request.work)
+                plan = request.planned(self.facts)
+                entry = Executable(plan, self.queue, self._kernels, self._on_device, request.work)
                 entry.key = key
                 self.plannings.append((begin, time.perf_counter() - begin))
                 LOG.debug("planned %s: %s, %s", type(request).__name__, entry.plan.scope.name, entry.plan.why)

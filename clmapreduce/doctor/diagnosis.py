@@ -89,7 +89,7 @@ def diagnose(full: bool = False) -> Diagnosis:
         versions |= {package: importlib.metadata.version(package) for package in packages}
         versions["system"] = f"{platform.system()} {platform.machine()}"
         runtimes = [vars(finding) for finding in driver_report()]
-        advice = [line for runtime in runtimes for line in mend(runtime)]
+        advice = [line for runtime in runtimes for line in repairs(runtime)]
         default = None
         if devices:
             try:
@@ -130,7 +130,7 @@ def mark(runtime: dict[str, Any]) -> str:
     return "gone" if path.is_absolute() and not path.exists() else "FAIL"
 
 
-def mend(runtime: dict[str, Any]) -> list[str]:
+def repairs(runtime: dict[str, Any]) -> list[str]:
     """The command that repairs a driver which is installed and does not load; nothing for others."""
     if mark(runtime) != "FAIL":
         return []

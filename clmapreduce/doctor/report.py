@@ -37,7 +37,7 @@ def verdict(diagnosis: Diagnosis) -> str:
 def as_text(diagnosis: Diagnosis) -> str:
     """The diagnosis for people, in lines of 80 columns but for paths; the first says whether all is well."""
     lines = [fold(verdict(diagnosis))]
-    lines += [fold(f"To mend: {line}", indent=2) for line in diagnosis.advice]
+    lines += [fold(f"To repair: {line}", indent=2) for line in diagnosis.advice]
     if not diagnosis.works:
         lines.append(fold(NONE_WORKS if diagnosis.devices else NO_DEVICE, indent=2))
     lines += ["", fold(", ".join(f"{name} {version}" for name, version in diagnosis.versions.items()))]

@@ -61,7 +61,7 @@ def _devices(commands: Commands) -> None:
 
 def _doctor(commands: Commands) -> None:
     doctor = _command(
-        commands, "doctor", "say whether all is well, and how to mend what is not",
+        commands, "doctor", "say whether all is well, and how to repair what is not",
         "The first line says whether all is well. Below it: drivers, devices, what is\n"
         "missing. Each device computes a few known results, in a process of its own.\n"
         "A device that gets one of them wrong is tested in full.",

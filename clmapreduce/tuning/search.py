@@ -142,13 +142,13 @@ class Interrupted(KeyboardInterrupt):
         self.result = result
 
 
-def search(problem: Problem, deadline: float, spent: Callable[[], None] = lambda: None) -> SearchResult | None:
+def search(problem: Problem, deadline: float, after_box: Callable[[], None] = lambda: None) -> SearchResult | None:
     """The fastest box of those that the search meets until the deadline (of `perf_counter`); None where none was
-    measured. A box whose kernel is not built or whose results are not those of the static box is left out. spent: is
-    called after every box. Raises Interrupted at Ctrl-C.
+    measured. A box whose kernel is not built or whose results are not those of the static box is left out. after_box:
+    is called after every box. Raises Interrupted at Ctrl-C.
     """
     static, *others = problem.starts
-    climb = _Climb(problem, Candidate(problem, static), deadline, spent)
+    climb = _Climb(problem, Candidate(problem, static), deadline, after_box)
     before = climb.champion
     try:
         climb.begin_at(problem.before)

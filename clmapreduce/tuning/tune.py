@@ -163,7 +163,7 @@ class _Tuner:
         self._keys.add(problem.key)
         self._budget.say(f"tuning {problem.what}{which}")
         try:
-            result = search(problem, self._budget.deadline, self._budget.spent)
+            result = search(problem, self._budget.deadline, self._budget.report_time)
         except Interrupted as interrupt:
             self._keep(problem, which, interrupt.result)
             raise

@@ -31,13 +31,13 @@ class BoundHalves(Bound):
 
     def absorb(self, acc: Record, values: Sequence[Value], indices: Sequence[Node]) -> Record:
         halves = Halves()
-        own = [self._given(halves, value) for value in values]
+        own = [self._value(halves, value) for value in values]
         own_acc, places = self._accumulator(halves, acc), self._same(halves, indices)
         return self._number(halves, self._bound.absorb(own_acc, own, places))
 
     def single(self, value: Value, index: Node) -> Record:
         halves = Halves()
-        return self._number(halves, self._bound.single(self._given(halves, value), *self._same(halves, [index])))
+        return self._number(halves, self._bound.single(self._value(halves, value), *self._same(halves, [index])))
 
     def merge(self, a: Record, b: Record) -> Record:
         halves = Halves()
@@ -48,7 +48,7 @@ class BoundHalves(Bound):
         value = halves.value(self._bound.finish(self._accumulator(halves, acc)))
         return stored_value(value, self._bound.result) if self._stores else value
 
-    def _given(self, halves: Halves, value: Value) -> Value:
+    def _value(self, halves: Halves, value: Value) -> Value:
         """A value as the operator was written for."""
         kinds, parts = leaves(self._bound.value), components(value)
         return rebuild({leaf: halves.standing_for(node, kinds[leaf][0]) for leaf, node in parts.items()})

@@ -146,8 +146,8 @@ class Pipeline(Primitive):
         if not compiling:
             stays, ends = arguments, outputs
             if partials is not None:
-                kept = accumulators_on(partials, context.facts)
-                stays, ends = replace(arguments, on_device=True), [((arguments.length + 1,), kept)]
+                stored = accumulators_on(partials, context.facts)
+                stays, ends = replace(arguments, on_device=True), [((arguments.length + 1,), stored)]
             window = window_of(stays, ends, options, chain.stored_per_index, shares=partials is None)
         if window is not None and not window.of_rows:
             scope, why = Scope.DEVICE, "arrays are on the device window by window"

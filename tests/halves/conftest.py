@@ -25,9 +25,9 @@ def poor(context: cm.Context, monkeypatch: pytest.MonkeyPatch) -> Iterator[cm.Co
         return texts[-1]
 
     monkeypatch.setattr(runtime, "render", recorded)
-    made = without_float16(context)
-    yield made
-    made.wait()
+    own = without_float16(context)
+    yield own
+    own.wait()
     for text in texts:
         code = re.sub(r"#pragma[^\n]*", "", without_comments(text))
         numbers = re.findall(r"[^\n]*\bhalf\d*\b(?! *\*)[^\n]*", code)

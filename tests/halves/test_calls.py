@@ -125,9 +125,9 @@ def test_scans_and_partials(exclusive: bool, poor: cm.Context, mode: str, rng: n
         highest = np.concatenate([[-np.inf], np.maximum.accumulate(x.astype("f8"))])
         scanned = cm.Scan("maximum", exclusive=exclusive)(x, context=poor, mode=mode)
         near(scanned, highest[:-1] if exclusive else highest[1:])
-        kept = cm.Partials("maximum")(x, context=poor, mode=mode)
-        near(kept.prefix(mode=mode), highest)
-        near(kept.prefix([0, length], mode=mode), highest[[0, length]])
+        partials = cm.Partials("maximum")(x, context=poor, mode=mode)
+        near(partials.prefix(mode=mode), highest)
+        near(partials.prefix([0, length], mode=mode), highest[[0, length]])
         near(cm.Partials("sum")(x, context=poor, mode=mode).prefix(), np.concatenate([[0], np.cumsum(x.astype("f8"))]))
 
 

@@ -136,7 +136,7 @@ class _Buckets:
         pass_of = (True, False, self.bits, True, values, values, problem.counts_up)
         walk = BucketWalkText(self.target, keys, word, *pass_of, LINE // max(own), own)
         last = BucketSortText(self.target, keys, word, problem.wants_keys, values, stored, self.count, box.bits)
-        given = ("in0", "in1") if problem.values is not None and not problem.counts_up else ("in0",)
+        sources = ("in0", "in1") if problem.values is not None and not problem.counts_up else ("in0",)
         carried = ("keys",) if problem.values is None else ("keys", "values")
         rooms, spare = tuple(f"{name}_room" for name in carried), tuple(self.spare)
         results = ("out0", "out1")[: problem.wants_keys + (problem.values is not None)]
@@ -149,7 +149,7 @@ class _Buckets:
             Stage(sample, 1, 1, ("in0", *sampled, *ends, *n), ("in0",), (*sampled, *ends)),
             Stage(counts, groups, 1, ("in0", "counts", noted, *ends, *sizes), ("in0", *ends), ("counts", noted)),
             Stage(self.bases, 1, 1, ("counts", "total", ("idx", chunks)), ("counts",), ("counts", "total")),
-            Stage(walk, groups, 1, (*given, noted, "counts", *carried, *sizes), (*given, noted, "counts"), carried),
+            Stage(walk, groups, 1, (*sources, noted, "counts", *carried, *sizes), (*sources, noted, "counts"), carried),
             Stage(last, self.items, 1, (*placed, *items), (*carried, "counts"), written),
         )
 

@@ -107,7 +107,7 @@ class Context:
         self.facts: Facts = facts_of(self.device)
         self._kernels: MutableMapping[KernelSpec, Built] = WeakValueDictionary()
         self._caches = Caches()
-        self._boxes = MeasuredBoxes(self.device, self.facts)
+        self._boxes = MeasuredBoxes(self.device)
         self._tables: WeakKeyDictionary[LaunchTable, SentTable] = WeakKeyDictionary()
         self._plan_copies: WeakKeyDictionary[Executable, Executable] = WeakKeyDictionary()
         self._owned: WeakKeyDictionary[Any, Caches] = WeakKeyDictionary()
@@ -173,7 +173,7 @@ class Context:
         """The request in the launch boxes that `cm.tune` measured for it on this device; as it is where there are
         none.
         """
-        return self._boxes.of(request)
+        return self._boxes.of(request, self.facts)
 
     def executable(self, request: PlanRequest, owner: Any = None) -> Executable:
         """The built plan of a request, in measured boxes where there are some; equal requests share it. owner: of the

@@ -124,29 +124,29 @@ def is_legal_box(box: Any, static: Any, mode: ComputeMode) -> bool:
 class MeasuredBoxes:
     """What one context asks: the boxes that were measured on its device."""
 
-    def __init__(self, device: hostsched.Device, facts: Facts) -> None:
-        self._device, self._facts, self._key = device, facts, key_of_device(device)
+    def __init__(self, device: hostsched.Device) -> None:
+        self._device, self._key = device, key_of_device(device)
         self._requests: Cache[PlanRequest] = Cache(REQUESTS)
 
-    def of(self, request: PlanRequest) -> PlanRequest:
+    def of(self, request: PlanRequest, facts: Facts) -> PlanRequest:
         """The request in the boxes that were measured for it; as it is where there are none."""
-        if not TABLE.has(self._key) or isinstance(request, MeasuredRequest) or not request.boxes(self._facts):
+        if not TABLE.has(self._key) or isinstance(request, MeasuredRequest) or not request.boxes(facts):
             return request
         key = request.key, _tunings
         measured = self._requests.get(key)
         if measured is None:
-            measured = self._find(request)
+            measured = self._find(request, facts)
             self._requests.put(key, measured)
         return measured
 
-    def _find(self, request: PlanRequest) -> PlanRequest:
+    def _find(self, request: PlanRequest, facts: Facts) -> PlanRequest:
         boxed = request
-        for name, static in request.boxes(self._facts).items():
-            box = TABLE.find(key_of_request(self._device, self._facts, request, name))
+        for name, static in request.boxes(facts).items():
+            box = TABLE.find(key_of_request(self._device, facts, request, name))
             if box is None:
                 continue
             trial = boxed.in_box(name, box)
-            if is_legal_box(box, static, request.mode) and planned(trial, self._facts) is not None:
+            if is_legal_box(box, static, request.mode) and planned(trial, facts) is not None:
                 boxed = trial
             else:
                 LOG.warning("a stored launch box is none for this call, and is ignored: %r instead of %r", box, static)

@@ -64,7 +64,7 @@ def test_softmaxes_of_long_weights() -> None:
 
 def test_vectors_in_order_are_taken_one_by_one() -> None:
     """A statement for each of so many numbers, and for each of several columns, would build for minutes."""
-    for text, columns in (("Vi(0,18)-Vj(1,18)", 1), (DISTANCE, 4)):
+    for text, columns in (("Vi(0,18)-Vj(1,18)", 1), ("SqDist(Vi(0,20),Vj(1,20))", 4)):
         layout = layout_of(text, "KMin", k=10)
         assert choice(layout, facts=FACTS["intel"], mode=SEQUENTIAL).at_once == columns, text
 

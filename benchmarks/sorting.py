@@ -67,10 +67,10 @@ def cpu_table(length: int, context: cm.Context, rounds: int) -> None:
     for dtype in DTYPES:
         for case in cases(dtype, length, context):
             errors = int(case.error(case.ours()))
-            seconds, peers, quiet = race(case, context, rounds)
-            ratio, theirs = peers["NumPy"]
+            timing = race(case, context, rounds)
+            seconds, ratio, theirs = timing.seconds, timing.ratio("NumPy"), timing.peer_seconds("NumPy")
             bar = verdict(f"≥ {CPU_BAR}", ratio >= CPU_BAR) if case.name == "sort" else ""
-            rate, shared = f"{length / seconds / 1e6:.0f} M/s", "" if quiet else " (cores were shared)"
+            rate, shared = f"{length / seconds / 1e6:.0f} M/s", "" if timing.quiet else " (cores were shared)"
             ours, numpys = f"{1e3 * seconds:.2f} ms", f"{1e3 * theirs:.2f} ms"
             row(case.name, dtype, ours, rate, numpys, f"{ratio:.2f}{shared}", bar, str(errors))
 

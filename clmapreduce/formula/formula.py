@@ -266,6 +266,8 @@ def _element(operand: Input, leaf: Leaf, at: Place, lanes: int) -> str:
             return broadcast_text(leaves(operand.dtype)[leaf][0], _one(operand, leaf, "0"), lanes)
         case Access.LINE if across:
             return broadcast_text(operand.dtype, _one(operand, leaf, f"({at.index})"), lanes)
+        case Access.LINE if lanes > 1 and operand.shifted:
+            return _load_anywhere(operand, f"({at.index})", lanes)
         case Access.LINE if lanes > 1:
             return f"CMR_LOAD({c_name(operand.dtype, lanes)}, {operand.name} + ({at.index}))"
         case Access.LINE:

@@ -17,8 +17,7 @@ def centred(x: Any) -> Any:
 
 
 def test_it_counts_launches_builds_and_time(context: cm.Context, mode: str, rng: np.random.Generator) -> None:
-    context = cm.Context(context.device)  # which has no kernels of other tests
-    number = float(rng.uniform(1, 2))
+    number = float(rng.uniform(1, 2))  # a map that no other test has; sums may be built already
     pipeline = cm.fuse(lambda x: x - cm.Reduce("sum")(x) * number)
     x = rng.random(200_003).astype(np.float32)
     with cm.profile(context) as first:
@@ -33,7 +32,7 @@ def test_it_counts_launches_builds_and_time(context: cm.Context, mode: str, rng:
         assert {total.name: total.count for total in own.by_kernel} == {name: stages.count(name) for name in stages}
         assert sum(own.parts.values()) == pytest.approx(own.wall, rel=1e-6)
         assert own.parts["kernels"] > 0 or context.device.platform == "rusticl"
-    assert {build.name for build in first.breakdowns[0].builds} == set(stages)
+    assert "cmr_map" in {build.name for build in first.breakdowns[0].builds} <= set(stages)
     assert first.breakdowns[0].parts["compiling"] > 0 and first.breakdowns[0].parts["planning"] > 0
     assert second.breakdowns[0].builds == [] and second.breakdowns[0].parts["planning"] == 0
 

@@ -17,12 +17,17 @@ def centred(x: Any) -> Any:
 
 
 def test_it_counts_launches_builds_and_time(context: cm.Context, mode: str, rng: np.random.Generator) -> None:
-    number = float(rng.uniform(1, 2))  # a map that no other test has; sums may be built already
-    pipeline = cm.fuse(lambda x: x - cm.Reduce("sum")(x) * number)
+    exponents = tuple(map(int, rng.integers(3, 65, 4)))  # products that no other test has, for maps that none has built
+
+    def powers(x: Any) -> Any:
+        return sum(x**k for k in exponents)
+
+    pipeline = cm.fuse(lambda x: powers(x) - cm.Reduce("sum")(powers(x)))
     x = rng.random(200_003).astype(np.float32)
     with cm.profile(context) as first:
         result = pipeline(x, context=context, mode=mode)
-    np.testing.assert_allclose(result, x - x.sum(dtype=np.float64) * number, rtol=1e-5)
+    wide = powers(x.astype(np.float64))
+    np.testing.assert_allclose(result, wide - wide.sum(), rtol=1e-5)
     with cm.profile(context) as second:
         pipeline(x, context=context, mode=mode)
     stages = re.findall(r"stage \d+: (\w+),", pipeline.explain(x, context=context, mode=mode))

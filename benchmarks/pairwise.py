@@ -235,8 +235,8 @@ def worst_errors(row: Row, arrays: tuple[Any, Any, Any], results: list[Any], lea
     x, y, b = (array.astype(np.float64) for array in arrays)
     sample = np.unique(np.linspace(0, row.rows - 1, ROWS_CHECKED).astype(int))
     with ThreadPoolExecutor(max_workers=min(8, os.cpu_count() or 1)) as pool:
-        of_row = lambda i: row_errors(row, i, x[i], y, b, [result[i] for result in results], least)  # noqa: E731
-        errors = list(pool.map(of_row, sample))
+        each = [pool.submit(row_errors, row, i, x[i], y, b, [r[i] for r in results], least) for i in sample]
+        errors = [future.result() for future in each]
     exact = row.reduction in ("argmin", "argKmin", "cosines")
     return ["exact" if exact and worst == 0 else f"{worst:.0e}" for worst in map(max, zip(*errors, strict=True))]
 

@@ -516,8 +516,8 @@ INLINE ${T} cmr_half_value_${T}(${U} bits) {
     return as_${T}((bits & 0x8000u) << 16 | (size < 0x400u ? small : normal));
 }
 </%def>
-## The same for arrays of such floats, where formulas have no half: float32 numbers of their bits; and the bits of the nearest one to a float32, or to a
-## float64, of which what a float32 leaves out is kept in its last bit (a number in the middle is told from one beside it).
+## The same for arrays of such floats on devices without half: float32 numbers of their bits, and the bits of the nearest one to a float32 or a float64.
+## A float64 is first cut off to float32. Where digits are lost, the last bit is set, so that a number next to a tie is not rounded as a tie.
 <%def name="from_half(T)">
 <% lanes = split(T)[1] %>
 INLINE ${T} cmr_from_half_${T}(${typed("ushort", lanes)} bits) { return cmr_half_value_${T}(${converted("bits", "uint", lanes)}); }

@@ -1,4 +1,4 @@
-"""Who is told of the calls of a thread before they run: `cm.tune`, which repeats them in other launch boxes."""
+"""A hook for the calls of a thread, before they run: `cm.tune` repeats them in other launch boxes."""
 
 from __future__ import annotations
 

@@ -15,15 +15,15 @@ from clmapreduce.device.runtime import Executable, take, translated
 from clmapreduce.formula.formula import Access
 
 SHORT = 1 << 16
-"""Bytes of a short array. Longer ones are copied for more than it costs to lend them, and may be streamed."""
+"""Bytes of a short array. A longer one takes more time to copy than to lend, and may be streamed."""
 
 
 class StagedCall:
-    """A call whose arrays are copied to arrays of its own, and its results from such: to lend the device new memory
-    for every call takes longer. It holds neither its context nor its plan, whose kernels go with those that were not
-    used for longest.
+    """A call that has memory of its own: arguments are copied into it, results out of it. To lend the device the memory
+    of new arrays takes longer. It holds neither its context nor its plan: the context's cache may drop the plan.
 
-    is_over: a call failed or was interrupted, and this is not to be called again.
+    is_over: whether a call has failed or was interrupted. Then kernels may still use the memory, and this must not be
+    called again.
     """
 
     def __init__(self, prepared: Prepared) -> None:
@@ -59,7 +59,7 @@ class StagedCall:
             self._run(context, executable, wait_for)
             results = [result.copy() if result.shape else result[()] for result in self._results]
         except BaseException:
-            self.is_over = True  # kernels may still be at work on its arrays
+            self.is_over = True
             raise
         self._idle.append(True)
         return results

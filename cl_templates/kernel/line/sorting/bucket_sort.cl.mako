@@ -10,7 +10,7 @@
 MOVES = 4
 """Moves of words that are out of order, for each word of the bucket: beyond that passes take less time."""
 SPREAD = 8
-"""Bits that are told apart beyond those of a bucket's length: one of a few hundred words is then out of order."""
+"""Bits that are sorted by, beyond those of a bucket's length: one of a few hundred words is then out of order."""
 %>
 <%
 carried = [("in1", "values_room", "values_spare", values)] if values else []
@@ -77,7 +77,7 @@ ${mode.kernel_head("cmr_bucket_sort", parameters)} {
             finished = 1;
         } else if (lowest < highest) {
             const int length = 8 * (int)sizeof(idx) - (int)clz(m);
-            const int told = CMR_MIN(span, CMR_MIN(${2 * bits}, length + ${SPREAD})), digit = (told + 1) / 2;
+            const int sorted_bits = CMR_MIN(span, CMR_MIN(${2 * bits}, length + ${SPREAD})), digit = (sorted_bits + 1) / 2;
             const int left = span > 2 * digit ? span - 2 * digit : 0;
             cmr_moved(${between(there, beside)}, next, m, lowest, left, digit);
             if (left == 0 && fits) {

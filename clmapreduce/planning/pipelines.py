@@ -13,7 +13,8 @@ from clmapreduce.planning.request import PlanRequest
 from clmapreduce.program.program import Program
 from clmapreduce.schemes.common.boxes import LaunchBox, launch_box, strictly_sequential
 from clmapreduce.schemes.line.chain import Chain
-from clmapreduce.schemes.line.fused import Fused, fused_box, plan_fused
+from clmapreduce.schemes.line.fused import fused_box, plan_fused
+from clmapreduce.schemes.line.fused_line import Fused
 
 
 @dataclass(frozen=True, eq=False)

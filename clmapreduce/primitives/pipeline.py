@@ -42,7 +42,7 @@ from clmapreduce.program.step import Kind, Step
 from clmapreduce.program.tracing import is_traced, tracing
 from clmapreduce.reductions.base import Accumulate
 from clmapreduce.schemes.line.chain import Chain
-from clmapreduce.schemes.line.fused import Fused
+from clmapreduce.schemes.line.fused_line import Fused
 
 
 class Pipeline(Primitive):

@@ -27,7 +27,8 @@ from clmapreduce.reductions.recurrences.moebius import BoundMoebius
 from clmapreduce.reductions.recurrences.tropical import BoundTropical
 from clmapreduce.schemes.common.boxes import LaunchBox, launch_box, strictly_sequential, within_registers
 from clmapreduce.schemes.line.chain import Chain
-from clmapreduce.schemes.line.fused import Fused, plan_fused
+from clmapreduce.schemes.line.fused import plan_fused
+from clmapreduce.schemes.line.fused_line import Fused
 from clmapreduce.schemes.line.map import plan_map
 from clmapreduce.schemes.line.prefix import Queries, plan_prefix
 from clmapreduce.schemes.line.recurrences.iterate import plan_iterate

@@ -37,7 +37,7 @@ from clmapreduce.planning.request import MEASURED, MeasuredRequest, PlanRequest
 from clmapreduce.planning.segments import SegmentsRequest
 from clmapreduce.schemes.common.boxes import strictly_sequential
 from clmapreduce.schemes.line.chain import Chain
-from clmapreduce.schemes.line.fused import Fused
+from clmapreduce.schemes.line.fused_line import Fused
 from clmapreduce.schemes.line.reduce import box_name
 from clmapreduce.schemes.segments.registry import choose
 

@@ -28,17 +28,17 @@
 % endfor
 </%def>
 ## A line in vectors, but for its last elements.
-<%def name="stride(stride)">
-    const idx ${stride.end} = n / ${stride.lanes} * ${stride.lanes};
+<%def name="vector_loop(vectors)">
+    const idx ${vectors.end} = n / ${vectors.lanes} * ${vectors.lanes};
     {
-    ${stride.before}
-    for (idx i = 0; i < ${stride.end}; i += ${stride.lanes}) {
-% for segment in stride.segments:
+    ${vectors.before}
+    for (idx i = 0; i < ${vectors.end}; i += ${vectors.lanes}) {
+% for segment in vectors.segments:
     ${segment.text}
 % endfor
     }
-% for op, acc, own in stride.accumulators:
-    ${op.fold(f"{acc}_all", acc, stride.lanes)}
+% for op, acc, own in vectors.accumulators:
+    ${op.fold(f"{acc}_all", acc, vectors.lanes)}
     ${op.merge(own, own, f"{acc}_all")}
 % endfor
     }
@@ -48,15 +48,15 @@
     ${view.before}
 % for phase in view.phases:
     ${phase.before}
-% if phase.stride:
-    ${stride(phase.stride)}
+% if phase.vectors:
+    ${vector_loop(phase.vectors)}
 % endif
 % if phase.sync:
     <%inner:each_sync i="i" live="live" end="n">
     ${turn(phase, view.lanes)}
     </%inner:each_sync>
 % else:
-    <%inner:each i="i" begin="${phase.stride.end if phase.stride else '0'}" end="n">
+    <%inner:each i="i" begin="${phase.vectors.end if phase.vectors else '0'}" end="n">
     ${turn(phase, view.lanes)}
     </%inner:each>
 % endif

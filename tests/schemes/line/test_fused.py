@@ -38,7 +38,8 @@ from clmapreduce.formula.formula import Access
 from clmapreduce.modes import ComputeMode, Scope
 from clmapreduce.plan import Facts, Plan, Stage
 from clmapreduce.schemes.common.boxes import LaunchBox, launch_box
-from clmapreduce.schemes.line.fused import FIXED, Fused, View, plan_fused
+from clmapreduce.schemes.line.fused import FIXED, plan_fused
+from clmapreduce.schemes.line.fused_line import Fused, View
 
 SUM, TOP, SCAN = cm.Reduce("sum"), cm.Reduce("maximum"), cm.Scan("sum")
 LAST, POWERS = cm.Reduce(SECOND), cm.Unfold("product")

@@ -3,6 +3,7 @@
     python benchmarks/accuracy.py --device intel
     python benchmarks/accuracy.py --device nvidia --only "log|exp"
     python benchmarks/accuracy.py --device pocl --every 16
+    python benchmarks/accuracy.py --device intel --pairs
 
 Beside NumPy's float64 functions of the same numbers. Units are those of the exact result's last place, where that is a
 normal number; `absolute` is the largest distance of results of size 1 or less. `ends` counts results that are infinite,
@@ -39,6 +40,22 @@ def ours_of(name: str) -> Any:
         base, exponent = name.split(" ** ")
         return cm.Map((lambda x: np.float32(base) ** x) if exponent == "x" else (lambda x: x ** np.float32(exponent)))
     return cm.Map(getattr(cm.math, name))
+
+
+IN_PAIRS = ("exp", "log", "sqrt", "sin", "cos", "x ** 0.7", "x ** -2.5")
+"""Functions that have faster ones in the inner loops of pairs."""
+
+
+def in_pairs(name: str) -> Callable[..., Any]:
+    """The function as pairs of rows and one column, 0, compute it."""
+
+    def of_pairs(x: Any, context: cm.Context) -> Any:
+        argument = cm.Vi(x[:, None]) + cm.Vj(np.zeros((1, 1), np.float32))
+        base, _, exponent = name.partition(" ** ")
+        values = argument ** float(np.float32(exponent)) if exponent else getattr(argument, base)()
+        return np.asarray(values.sum(dim=1, context=context))[:, 0]
+
+    return of_pairs
 
 
 def exact_of(name: str) -> Callable[[Any], Any]:
@@ -78,16 +95,18 @@ def main() -> None:
     parser = argparse.ArgumentParser(description="Errors of functions over the whole range of float32.")
     parser.add_argument("--device", default=None, help="as for cm.select_device")
     parser.add_argument("--only", default="", help="a regular expression that names must match")
+    parser.add_argument("--pairs", action="store_true", help="the functions of inner loops of pairs")
     parser.add_argument("--every", type=int, default=1, help="every so many-th bit pattern, from a random one on")
     options = parser.parse_args()
     context = cm.Context(cm.select_device(options.device))
     title(context.device, "every float32" if options.every == 1 else f"every {options.every}th float32")
     head("function", "worst, ulp", "at", "absolute", "ends", "NumPy's float32, ulp")
     first = int(np.random.default_rng().integers(options.every))
-    for name in FUNCTIONS:
+    for name in IN_PAIRS if options.pairs else FUNCTIONS:
         if not re.search(options.only, name):
             continue
-        mapped, exact, worst, numpys = ours_of(name), exact_of(name), Worst(), Worst()
+        mapped = in_pairs(name) if options.pairs else ours_of(name)
+        exact, worst, numpys = exact_of(name), Worst(), Worst()
         for begin in range(first, 1 << 32, CHUNK * options.every):
             bits = np.arange(begin, min(1 << 32, begin + CHUNK * options.every), options.every, dtype=np.uint64)
             x = bits.astype(np.uint32).view(np.float32)

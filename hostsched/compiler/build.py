@@ -77,7 +77,7 @@ def build(
         if program is None:
             _dump(source, dump_name)
             began = time.perf_counter()
-            built, origin = _build(space, source, " ".join(options))
+            built, origin = _build(space, source, " ".join((*options, *_own_options(space))))
             program = Program(built, source, space)
             _record(space, BuildRecord(dump_name or "a program", origin, began, time.perf_counter() - began))
             most = max(1, min(_MAX_PROGRAMS, _MAX_BYTES // program_bytes(space)))
@@ -85,6 +85,13 @@ def build(
                 space.programs.popitem(last=False)
             space.programs[key] = program
         return program
+
+
+def _own_options(space: SharedContext) -> tuple[str, ...]:
+    """Makes kernels of several contexts different ones for a driver that counts the launches of one kernel in all of
+    them together (see hostsched/kernels/versions).
+    """
+    return (f"-DCMR_CONTEXT={space.number}",) if space.device.facts.traits.counts_versions and space.number else ()
 
 
 def _record(space: SharedContext, record: BuildRecord) -> None:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import threading
 import weakref
 from collections import OrderedDict, deque
+from itertools import count
 from typing import Any
 
 import numpy as np
@@ -31,18 +32,27 @@ __all__ = ["SharedContext", "new_context", "shared_context"]
 _MOST_BUILDS = 4096
 
 
+_registry_lock = threading.RLock()
+_spaces: weakref.WeakSet[SharedContext] = weakref.WeakSet()
+
+
 class SharedContext(LockedContext):
     """One OpenCL context and its shared state.
 
     `arena` is the context's memory; `programs` the programs that were built last, by source and options; `idle_queues`
     command queues that are not in use; `pinned` free host memory for reads of a few bytes; `staged` host memory for
-    long copies, by its size; `failed` whether a command has failed; `builds` the last builds, oldest first.
+    long copies, by its size; `failed` whether a command has failed; `builds` the last builds, oldest first; `number`
+    the least number that no other context of the device has in this process.
     """
 
-    __slots__ = ("arena", "builds", "failed", "idle_queues", "pinned", "programs", "staged")
+    __slots__ = ("arena", "builds", "failed", "idle_queues", "number", "pinned", "programs", "staged")
 
     def __init__(self, device: Device, context: cl.Context) -> None:
         super().__init__(device, context)
+        with _registry_lock:
+            taken = {space.number for space in _spaces if space.device == device}
+            self.number = next(number for number in count() if number not in taken)
+            _spaces.add(self)
         self.programs: OrderedDict[tuple[str, tuple[str, ...]], Program] = OrderedDict()
         self.builds: deque[BuildRecord] = deque(maxlen=_MOST_BUILDS)
         self.failed = False
@@ -53,7 +63,6 @@ class SharedContext(LockedContext):
         weakref.finalize(self, self.idle_queues.release).atexit = False
 
 
-_registry_lock = threading.RLock()
 _own: dict[Device, SharedContext] = {}
 _foreign: weakref.WeakValueDictionary[int, SharedContext] = weakref.WeakValueDictionary()
 

@@ -55,13 +55,14 @@ I = words.module.integers(T)
     const ${T} m = as_${T}(bits + ${one} - (field << ${digits}));
     const ${T} exponent = as_${T}(field | ${big}) - ${words.module.number(T, f"{2**digits + bias}.0")};
 </%def>
-## Within 3 ulp.
-<%def name="log_fast(T, widest)">
+## Within 3 ulp. quick: statements that return where a vendor has a faster way.
+<%def name="log_fast(T, widest, quick='')">
 <% S, f, I = words.module.split(T)[0], words.module.number, words.module.integers(T) %>
 INLINE ${T} cmr_log_fast_${T}(${T} x) {
 % if words.module.wide(T, widest):
 ${words.halved(T, "log_fast", ["x"])}
 % else:
+${quick}
 ${_exponent_of(T, "x")}
     if (cmr_any_${I}(usual == 0)) return cmr_ln_${T}(x);
     const ${T} n = m - one, square = n * n;
@@ -97,7 +98,7 @@ ${words.halved(T, f"{name}_fast", ["x"])}
 <%def name="sin_fast(T, widest)">${_turn(T, "sin", widest)}</%def>
 <%def name="cos_fast(T, widest)">${_turn(T, "cos", widest)}</%def>
 ## Within 3 + |y| ulp. y log2(x) is y times the exponent, exact in two words, and y times the mantissa's logarithm.
-<%def name="power_fast(T, widest)">
+<%def name="power_fast(T, widest, quick='')">
 <%
 S, f, I = words.module.split(T)[0], words.module.number, words.module.integers(T)
 digits, one, root, size, _, bias, *_ = words.module.bits(T)
@@ -107,6 +108,7 @@ INLINE ${T} cmr_power_fast_${T}(${T} x, ${T} y) {
 % if words.module.wide(T, widest):
 ${words.halved(T, "power_fast", ["x", "y"])}
 % else:
+${quick}
 ${_exponent_of(T, "x")}
     const ${T} n = m - one, square = n * n, log = (n + square * ${words.module.polynomial_by_halves(T, "n", "square", LOG1P[S])}) * ${f(T, LOG2_E[S])};
     const ${T} product = y * exponent, rest = cmr_fma_${T}(y, exponent, -product), part = y * log, sum = product + part;

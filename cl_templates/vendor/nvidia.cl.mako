@@ -1,5 +1,6 @@
 ## Functions that are faster in PTX than in OpenCL C on NVIDIA. The only place with inline assembly. Only *.sync forms: warps do not run in lock-step on Volta and later.
 <%namespace name="portable" file="portable.cl.mako"/>
+<%namespace name="fast" file="/elementary/fast.cl.mako"/>
 <%!
 WORDS = {"float": 1, "int": 1, "uint": 1, "double": 2, "long": 2, "ulong": 2, "float2": 2, "double2": 4}
 SMALL = ("char", "uchar", "short", "ushort", "half")
@@ -112,6 +113,40 @@ INLINE float cmr_divide_fast_float(float a, float b) {
 % else:
 ${portable.divide_fast(T)}
 % endif
+</%def>
+## lg2.approx is off by 2^-22 where |log2(x)| is less than 1, by 2^-22 of it elsewhere: too much close to 1, where polynomials take over.
+<%def name="_quick_log()">
+    float binary;
+    asm("lg2.approx.ftz.f32 %0, %1;" : "=f"(binary) : "f"(x));
+    if (fabs(binary) >= 0.1875f && fabs(binary) <= 126.0f) return binary * 0x1.62e430p-1f;
+</%def>
+<%def name="log_fast(T)">
+${fast.log_fast(T, 32, capture(_quick_log) if T == "float" else "")}
+</%def>
+## sin.approx is off by 2^-21, also near 0.
+<%def name="sin_fast(T)">${fast.sin_fast(T, 32)}</%def>
+<%def name="cos_fast(T)">
+% if T == "float":
+INLINE float cmr_cos_fast_float(float x) {
+    if (!(fabs(x) <= 131072.0f)) return cmr_cos_float(x);
+    const float turns = fma(x, 0x1.45f306p-3f, 12582912.0f) - 12582912.0f, rest = fma(-turns, -0x1.777a5cp-23f, fma(-turns, 0x1.921fb6p+2f, x));
+    float r;
+    asm("cos.approx.ftz.f32 %0, %1;" : "=f"(r) : "f"(rest));
+    return r;
+}
+% else:
+${fast.cos_fast(T, 32)}
+% endif
+</%def>
+## 2^(y log2 x): lg2.approx is off by 2^-22, which |y| multiplies; roundings of the exponent count as often as it is large.
+<%def name="_quick_power()">
+    float binary, power;
+    asm("lg2.approx.ftz.f32 %0, %1;" : "=f"(binary) : "f"(x));
+    asm("ex2.approx.ftz.f32 %0, %1;" : "=f"(power) : "f"(y * binary));
+    if (fabs(y) <= 4.0f && fabs(y * binary) <= 12.0f) return power;
+</%def>
+<%def name="power_fast(T)">
+${fast.power_fast(T, 32, capture(_quick_power) if T == "float" else "")}
 </%def>
 <%def name="sqrt_fast(T)">
 % if T == "float":

@@ -33,15 +33,22 @@ def arguments(name: str, dtype: Any, rng: np.random.Generator) -> list[Any]:
     return [v.astype(dtype) for v in sets]
 
 
+def bound_of(name: str, dtype: Any, exponent: float, context: cm.Context) -> float:
+    """3 for logarithms, 3 + |y| for powers. NVIDIA's instructions: 1.3e-6 of a logarithm, 1.85e-6 of a power, which are
+    22 and 31 units of the last place at most, and 2^-20.9 of 1 for a cosine.
+    """
+    if context.facts.vocabulary == "nvidia" and dtype == np.float32 and name != "sin":
+        return {"log": 22.0, "cos": 9.0}.get(name, 31.0 if exponent <= 4 else 3.0 + exponent)
+    return {"log": 3.0, "power": 3.0 + exponent}.get(name, 4.0)
+
+
 @pytest.mark.drawn
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 @pytest.mark.parametrize("name", FORMULAS)
 def test_fast_functions_stay_within_their_bounds(
     name: str, dtype: Any, context: cm.Context, rng: np.random.Generator
 ) -> None:
-    """Units of the last place of the result: 3 for logarithms, 3 + |y| for powers; for sines 4 · 2^-23 where the result
-    is less than 1.
-    """
+    """Units of the last place of the result, for sines those of 1 where it is less than 1."""
     columns = [0.0] if name != "power" else [-0.7, 0.3, 7.7, -20.3, 31.9, 40.0, 0.0, -1.0, 3.0, np.inf, np.nan]
     for x in arguments(name, dtype, rng):
         for y in columns:
@@ -53,7 +60,7 @@ def test_fast_functions_stay_within_their_bounds(
             if name in ("sin", "cos"):
                 size = np.abs(np.where(np.isfinite(exact), exact, 1)).astype(np.float64)
                 error = np.where(np.isfinite(error), error * np.minimum(size, 1), error)
-            bound = {"log": 3.0, "power": 3.0 + abs(y)}.get(name, 4.0) if np.isfinite(y) else 0.5
+            bound = bound_of(name, dtype, abs(y), context) if np.isfinite(y) else 0.5
             worst = int(np.argmax(error))
             assert error[worst] <= bound, (error[worst], x[worst], y, result[worst], exact[worst])
 

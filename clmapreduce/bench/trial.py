@@ -21,11 +21,12 @@ def _numba(library: Any) -> None:
 
 
 def _keops(library: Any) -> None:
-    points = np.ones((9, 3), np.float32)
+    """The formula of a row, whose compiled code PyKeOps keeps on disk."""
+    points, weights = np.ones((9, 3), np.float32), np.ones((9, 1), np.float32)
     if library.__name__ == "pykeops.torch":
-        points = import_module("torch").from_numpy(points).cuda()
+        points, weights = (import_module("torch").from_numpy(a).cuda() for a in (points, weights))
     squares = ((library.Vi(points) - library.Vj(points)) ** 2).sum(-1)
-    (-squares).exp().sum(axis=1)
+    ((-squares).exp() * library.Vj(weights)).sum(axis=1)
 
 
 def _cupy(library: Any) -> None:

@@ -47,7 +47,7 @@ class DriverTraits:
 _TRAITS = {
     "nvidia": DriverTraits(
         "nvidia", exchange_width=32, register_fragments=True, limits_registers=True, groups_may_return=True,
-        vectors_of_half=False, short_offsets=True,  # PTX has them in %envreg3 to %envreg5, registers of 32 bits
+        vectors_of_half=False, short_offsets=True,  # PTX has them in %envreg3, %envreg4, %envreg5, of 32 bits each
     ),
     "intel": DriverTraits("intel", cpu_subgroups=16, spin_us=20, one_waiter=True),
     # PoCL fails to build, without an error in its log, where another process is writing the same kernel into its cache:

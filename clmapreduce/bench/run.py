@@ -107,7 +107,7 @@ def show(
     for path in (output, json):
         path.touch()  # a folder that is not there is said before two minutes are over
     begin = time.perf_counter()
-    print(f"{context.device.name} ({context.device.platform}); × is a library's time by ours\n")
+    print(fold(f"{context.device.name} ({context.device.platform}); × is a library's time by ours") + "\n")
     result = run(context, names, seconds, command)
     result.save(json)
     output.write_text(page(result), encoding="utf-8")

@@ -140,9 +140,9 @@ def measured(call: Callable[[], Any], context: cm.Context) -> tuple[float, Any]:
 def by_dask(scale: float, counts: list[int], repeats: int) -> None:
     """The first two kinds of rows by Dask, with so many worker processes, one a device."""
     import dask.array as da
-    from distributed import Client, LocalCluster
+    from distributed import Client, LocalCluster, wait
 
-    many, long = int(1e6 * scale), int(2**30 * scale)
+    many, long = int(3e6 * scale), int(2**30 * scale)
     for count in counts:
         with (
             LocalCluster(n_workers=count, threads_per_worker=1, dashboard_address=":0") as cluster,
@@ -154,6 +154,7 @@ def by_dask(scale: float, counts: list[int], repeats: int) -> None:
             y, b = (random.standard_normal((many, dim), chunks=(many, dim), dtype="f4") for dim in (3, 1))
             line = random.standard_normal(long, chunks=-(-long // 64), dtype="f4")
             x, y, b, line = client.persist([x, y, b, line])
+            wait([x, y, b, line])
             calls = {
                 f"Gaussian sum, {many:,}², D = 3": (-((cm.Vi(x) - cm.Vj(y)) ** 2).sum(-1)).exp() @ b,
                 f"sum, {long:,}": cm.Reduce("sum")(line),

@@ -23,7 +23,8 @@ class DriverTraits:
     disk. retry_pauses: seconds before a build is tried again that failed without an error in its log. counts_versions:
     whether launches of one kernel with other grids or offsets must wait for each other. spin_us: how long a wait polls
     before it sleeps. one_waiter: whether at most one thread may wait inside the driver. loads_late: whether threads of
-    the driver load a kernel's code when it is first launched.
+    the driver load a kernel's code when it is first launched. correct_division: build options with which quotients and
+    square roots of float32 are rounded correctly, where they are not without.
     """
 
     vocabulary: str = "portable"
@@ -40,12 +41,13 @@ class DriverTraits:
     spin_us: int = 100
     one_waiter: bool = False
     loads_late: bool = False
+    correct_division: tuple[str, ...] = ()
 
 
 _TRAITS = {
     "nvidia": DriverTraits(
         "nvidia", exchange_width=32, register_fragments=True, limits_registers=True, groups_may_return=True,
-        vectors_of_half=False,
+        vectors_of_half=False, correct_division=("-cl-fp32-correctly-rounded-divide-sqrt",),
     ),
     "intel": DriverTraits("intel", cpu_subgroups=16, spin_us=20, one_waiter=True),
     # PoCL fails to build, without an error in its log, where another process is writing the same kernel into its cache:

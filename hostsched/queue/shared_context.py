@@ -51,7 +51,7 @@ class SharedContext(LockedContext):
         super().__init__(device, context)
         with _registry_lock:
             taken = {space.number for space in _spaces if space.device == device}
-            self.number = next(number for number in count() if number not in taken)
+            self.number: int = next(number for number in count() if number not in taken)
             _spaces.add(self)
         self.programs: OrderedDict[tuple[str, tuple[str, ...]], Program] = OrderedDict()
         self.builds: deque[BuildRecord] = deque(maxlen=_MOST_BUILDS)

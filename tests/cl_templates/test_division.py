@@ -31,8 +31,10 @@ def options(context: cm.Context, monkeypatch: pytest.MonkeyPatch) -> list[str]:
     return seen
 
 
-def test_numbers_of_several_floats_and_quotients_of_floats(options: list[str], rng: np.random.Generator) -> None:
-    context, addend = cm.Context(), rng.random()  # a kernel that is not built yet
+def test_numbers_of_several_floats_and_quotients_of_floats(
+    context: cm.Context, options: list[str], rng: np.random.Generator
+) -> None:
+    addend = rng.random()  # a kernel that is not built yet
     x = rng.uniform(1, 9, 100).astype("f4")
     np.testing.assert_array_equal(cm.Map(lambda x: (x + addend) // x)(x, context=context), (x + np.float32(addend)) // x)
     assert OPTION in options
@@ -41,7 +43,9 @@ def test_numbers_of_several_floats_and_quotients_of_floats(options: list[str], r
     assert OPTION in options
 
 
-def test_other_kernels_divide_as_the_driver_likes(options: list[str], rng: np.random.Generator) -> None:
+def test_other_kernels_divide_as_the_driver_likes(
+    context: cm.Context, options: list[str], rng: np.random.Generator
+) -> None:
     x, addend = rng.uniform(1, 9, 100).astype("f4"), rng.random()
-    np.testing.assert_allclose(cm.Map(lambda x: 1 / x + addend)(x, context=cm.Context()), 1 / x + addend, rtol=1e-6)
+    np.testing.assert_allclose(cm.Map(lambda x: 1 / x + addend)(x, context=context), 1 / x + addend, rtol=1e-6)
     assert options and OPTION not in options

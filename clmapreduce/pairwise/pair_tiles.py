@@ -76,7 +76,8 @@ def tiles_of(
     if not context.members:
         return None
     height = _height(rows, whole.pairs(0, rows) * (OF_A_PAIR + sum(v.shape[-1] for v in arrays.values())))
-    return replace(whole, tile=(height, columns)) if height < rows else None
+    tiles = replace(whole, tile=(height, columns))
+    return tiles if height < rows and not tiles.first_is_best_alone else None
 
 
 def _cut(whole: PairTiles, total: int) -> PairTiles:
@@ -148,6 +149,24 @@ class PairTiles:
             return (end - first) * columns
         M, N = (end - first, columns) if self.call.axis == 1 else (columns, end - first)
         return part.half(self.call.axis, M, N).pairs
+
+    @property
+    def rates_key(self) -> tuple[PairCall, int]:
+        """Of the rates that a context remembers: pairs a second of each device."""
+        return self.call, self.extents[1]
+
+    @property
+    def first_is_best_alone(self) -> bool:
+        """Whether each of the other devices, which are of other kinds, would take longer for one block than the first
+        one for the whole call, by the rates that were measured. A device that fails cannot leave such a call to others.
+        """
+        rates = self.context.rates.get(self.rates_key) or {}
+        first, *others = self.context.workers
+        if self.context.is_of_one_kind or self.context.on_failure == "redo" or first not in rates:
+            return False
+        rows = self.extents[0]
+        share = rates[first] * self.tile[0] / rows
+        return bool(others) and all(rates.get(other, share) < share for other in others)
 
     @property
     def own(self) -> Options:

@@ -124,8 +124,9 @@ def rows(scale: float, rng: np.random.Generator) -> list[Row]:
         Row(f"scan, {longer:,}", line(longer), cm.Scan("sum")),
     ]
     resident = [Row(f"{row.name}, resident", row.make, row.call, on_devices) for row in (*pairs, *lines)]
-    both = [each for two in zip((*pairs, *lines), resident, strict=True) for each in two]
-    return both + plans + long_lines
+    resident.append(Row(f"sum, {4 * long:,}, resident", line(4 * long), cm.Reduce("sum"), on_devices))
+    both = [each for two in zip((*pairs, *lines), resident, strict=False) for each in two]
+    return both + resident[-1:] + plans + long_lines
 
 
 def measured(call: Callable[[], Any], context: cm.Context) -> tuple[float, Any]:

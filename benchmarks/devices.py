@@ -102,6 +102,7 @@ def rows(scale: float, rng: np.random.Generator) -> list[Row]:
         Row(f"Gaussian sum, {many:,}², D = 3", cloud(many, 3), gaussian(1.0)),
         Row(f"Gaussian sum, {more:,}², D = 3", cloud(more, 3), gaussian(1.0)),
         Row(f"Gaussian sum, {few:,}², D = 50", cloud(few, 50), gaussian(0.02)),
+        Row(f"Gaussian sum, {3 * few:,}², D = 50", cloud(3 * few, 50), gaussian(0.02)),
         Row(f"argKmin 10, {few:,}², D = 50", cloud(few, 50), lambda x, y, b: distances(x, y).argKmin(10, axis=1)),
         Row(f"pairs of blocks, 5 % of {many:,}²", cloud(many, 3), lambda x, y, b: sparse(x, y, b, ranges=ranges)),
     ]

@@ -149,7 +149,7 @@ COMPILERS_WORDS = re.compile(
     r"|#\s*include\b|\(\{(?=\s)"
 )
 OPENCL_ATTRIBUTES = {"aligned", "packed", "endian", "vec_type_hint", "work_group_size_hint", "reqd_work_group_size"}
-COMPILERS = ("vendor/clang", "vendor/nvidia", "vendor/intel", "vendor/pocl")
+COMPILERS = ("vendor/clang", "vendor/nvidia", "vendor/intel", "vendor/pocl", "vendor/wide")
 
 
 def foreign_words(text: str) -> set[str]:

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-__all__ = ["DriverTraits", "traits_of", "with_subgroups"]
+__all__ = ["DriverTraits", "traits_of", "with_subgroups", "with_wide_vectors"]
 
 
 @dataclass(frozen=True)
@@ -15,7 +15,9 @@ class DriverTraits:
 
     vocabulary: the helpers that kernels use, a file of cl_templates/vendor, or several: "a+b". exchange_width: how many
     work-items exchange registers, a power of two and at most 32, the items of a warp. cpu_subgroups: the same by
-    OpenCL's sub-groups, on CPUs whose vectors hold that many float32. register_fragments: whether work-items hold
+    OpenCL's sub-groups, on CPUs whose vectors hold that many float32. wide_from: PoCL's version from which on
+    its compiler takes operators on vectors of 512 bits, on CPUs that have them; None where its vocabulary says it all.
+    register_fragments: whether work-items hold
     operands of matrix products in registers, in a known layout. limits_registers: whether the compiler accepts a limit
     of an item's registers. groups_may_return: whether a group may leave a loop with barriers early, all its items
     together. halves_wide_calls: whether the library's functions take vectors of at most 256 bits. vectors_of_half:
@@ -30,6 +32,7 @@ class DriverTraits:
     vocabulary: str = "portable"
     exchange_width: int = 1
     cpu_subgroups: int = 1
+    wide_from: tuple[int, int] | None = None
     register_fragments: bool = False
     limits_registers: bool = False
     groups_may_return: bool = False
@@ -54,7 +57,7 @@ _TRAITS = {
     # 1 of 200 cold starts, in groups of eight processes (PoCL 3.0). The build is right once the other has written.
     "pocl": DriverTraits(
         "pocl", halves_wide_calls=True, keeps_kernels=True, retry_pauses=(0.1, 0.5, 2.0), counts_versions=True,
-        loads_late=True,
+        loads_late=True, wide_from=(5, 0),
     ),
 }  # fmt: skip
 
@@ -62,6 +65,11 @@ _TRAITS = {
 def traits_of(vendor: str) -> DriverTraits:
     """The traits of a maker's drivers ("nvidia", "pocl", …); OpenCL's promises where nothing else is known."""
     return _TRAITS.get(vendor, DriverTraits())
+
+
+def with_wide_vectors(traits: DriverTraits) -> DriverTraits:
+    """The same traits with the words for vectors of 512 bits before their own."""
+    return replace(traits, vocabulary=f"wide+{traits.vocabulary.removeprefix('wide+')}")
 
 
 def with_subgroups(traits: DriverTraits, width: int) -> DriverTraits:

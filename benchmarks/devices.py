@@ -230,6 +230,7 @@ def traced(row: Row, team: list[Any], limit: str | None, trace: str) -> None:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--device", help="part of a device's name; the best one where left out")
+    parser.add_argument("--devices", type=int, help="the first so many of its kind; all where left out")
     parser.add_argument("--queues", type=int, default=1, help="how often every device is named")
     parser.add_argument("--scale", type=float, default=1.0, help="of the rows' operations and bytes")
     parser.add_argument("--repeats", type=int, default=5)
@@ -239,7 +240,8 @@ def main() -> None:
     parser.add_argument("--trace", help="writes a trace of the first row on all devices to this file, and a picture")
     options = parser.parse_args()
     best = cm.select_device(options.device)
-    team = [d for d in cm.devices() if (d.kind, d.vendor) == (best.kind, best.vendor)] * options.queues
+    alike = [d for d in cm.devices() if (d.kind, d.vendor) == (best.kind, best.vendor)]
+    team = alike[: options.devices] * options.queues
     counts = sorted({1, *(2**k for k in range(1, 8) if 2**k <= len(team)), len(team)})
     lists = {"alone": team[0]} | {str(count): team[:count] for count in counts}
     contexts = {name: cm.Context(each, memory_limit=options.limit) for name, each in lists.items()}

@@ -22,7 +22,7 @@ from clmapreduce.device.several.split_run import SplitRun
 from clmapreduce.device.streaming import Stream
 from clmapreduce.domain.line import Window
 from clmapreduce.dtypes import DType
-from clmapreduce.errors import DeviceError, DTypeError, FormulaError, ShapeError
+from clmapreduce.errors import DeviceError, DTypeError, FormulaError, ModeError, ShapeError
 from clmapreduce.formula.formula import Access
 
 Output = tuple[Shape, DType]
@@ -79,8 +79,8 @@ def _check_target(target: Any, shape: Shape, dtype: DType, context: Context) -> 
 
 
 class Call:
-    """Collects the buffers of one call, then runs it. `in_step`: nothing of an input is read after the output at its
-    place was written. `partly`: which outputs are only written in part; the rest of their targets stays as it is.
+    """Collects the buffers of one call, then runs it, once. `in_step`: nothing of an input is read after the output at
+    its place was written. `partly`: which outputs are only written in part; the rest of their targets stays as it is.
     """
 
     def __init__(self, arguments: Arguments, in_step: bool = True, partly: Sequence[bool] = ()) -> None:
@@ -93,6 +93,7 @@ class Call:
         self._after: list[Any] = []
         self._temporary: list[hostsched.Buffer] = []
         self._alive: list[Any] = []
+        self._has_run = False
         self._window: Window | None = None
         self._hosts: dict[str, HostArray] = {}
         self._pieces: dict[str, Sequence[Piece]] = {}
@@ -196,8 +197,12 @@ class Call:
     def run(
         self, executable: Executable, outputs: Sequence[Output], targets: Sequence[Any], wait_for: Sequence[Any]
     ) -> list[Any]:
-        """Launches, and gives one result per output: the target, a DeviceArray not waited for, or a NumPy array."""
-        waiting = False
+        """Launches, and gives one result per output: the target, a DeviceArray not waited for, or a NumPy array. Raises
+        ModeError for a second time.
+        """
+        if self._has_run:
+            raise ModeError("a call runs once, because its buffers go back to other calls then; prepare it again")
+        self._has_run, waiting = True, False
         results: list[Any] = []
         copies: list[tuple[NumpyArray, NumpyArray]] = []
         try:

@@ -153,7 +153,8 @@ def test_demo_prints_all_modes_and_draws(tmp_path: Path, capsys: pytest.CaptureF
 
 def test_demo_says_where_a_picture_cannot_go(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert cli.main(["demo", "--picture", str(tmp_path / "missing" / "convergence.png")]) == 1
-    assert "missing" in capsys.readouterr().err
+    streams = capsys.readouterr()
+    assert "missing" in streams.err and streams.out == ""
 
 
 def test_the_pictures_errors_stay_within_truncation_and_rounding() -> None:

@@ -27,8 +27,10 @@ MANY = 100_000
 def run(device: cm.Device, picture: Path) -> None:
     """Prints the demonstration for the device in use, and writes the picture when matplotlib is there.
 
-    Raises OSError where `picture` cannot be written.
+    Raises OSError where `picture` cannot be written, before anything is computed where its folder does not exist.
     """
+    if not picture.parent.is_dir():
+        raise FileNotFoundError(f"there is no folder {picture.parent} to write {picture.name} to")
     dtype: type[np.floating[Any]] = np.float64 if device.fp64 else np.float32
     print(f"clmapreduce {cm.__version__} on {device.name}")
     print(fold(f"{device.kind}, {device.version}, {device.compute_units} compute units, {device.platform}", 2))

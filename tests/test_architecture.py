@@ -14,7 +14,8 @@ TEMPLATES = ROOT / "cl_templates"
 
 # Rule 2: a file imports from its own row and the rows above it. A name is a file or a folder of clmapreduce.
 ROWS = (
-    ("errors", "checks", "host_room", "no_arithmetic", "log", "notebook", "modes", "dtypes", "version"),
+    ("errors", "checks", "host_room", "no_arithmetic", "log", "notebook", "modes", "dtypes", "extended_number",
+     "version"),
     ("formula", "reductions", "halves", "domain", "extended", "math", "ranges"),
     ("program", "vector", "lowering"),
     ("plan", "schemes"),

@@ -158,18 +158,23 @@ def main() -> None:
     print(f"{x.nbytes / 2**20:.0f} MiB of float32 through {options.limit}")
     for device in choices:
         context = cm.Context(device, memory_limit=options.limit)
-        calls: dict[str, tuple[Callable[[], object], np.ndarray | None, int]] = {
-            "sum": (lambda c=context: cm.Reduce("sum")(x, context=c), None, 1),  # type: ignore[misc]
-            "map": (lambda c=context: cm.Map(lambda v: v * v + 1)(x, out=out, context=c), out, 2),  # type: ignore[misc]
-            "scan": (lambda c=context: cm.Scan("sum")(x, out=out, context=c), out, 2),  # type: ignore[misc]
-            "softmax": (lambda c=context: softmax(x, out=out, context=c), None, 4),  # type: ignore[misc]
+        calls: dict[str, tuple[Callable[[], object], list[np.ndarray | None]]] = {
+            "sum": (lambda c=context: cm.Reduce("sum")(x, context=c), [None]),  # type: ignore[misc]
+            "map": (lambda c=context: cm.Map(lambda v: v * v + 1)(x, out=out, context=c), [out]),  # type: ignore[misc]
+            "scan": (lambda c=context: cm.Scan("sum")(x, out=out, context=c), [out]),  # type: ignore[misc]
+            "softmax": (lambda c=context: softmax(x, out=out, context=c), [None, None, out]),  # type: ignore[misc]
         }
         print(f"{device!r}")
-        for name, (call, target, crossings) in calls.items():
+        for name, (call, targets) in calls.items():
+
+            def copies_of_passes(context: cm.Context = context, targets: list[Any] = targets) -> None:
+                for target in targets:
+                    copies(context, x, target)
+
             call()
-            times = [(seconds(call), seconds(lambda t=target: copies(context, x, t))) for _ in range(options.repeats)]  # type: ignore[misc]  # noqa: B023
-            own = crossings * x.nbytes / median(t for t, _ in times) / 1e9
-            copies_alone = (1 if target is None else 2) * x.nbytes / median(t for _, t in times) / 1e9
+            times = [(seconds(call), seconds(copies_of_passes)) for _ in range(options.repeats)]
+            crossings = sum(1 if target is None else 2 for target in targets)
+            own, copies_alone = (crossings * x.nbytes / median(each) / 1e9 for each in zip(*times, strict=True))
             print(f"  {name:8} {own:6.2f} GB/s   copies {copies_alone:6.2f} GB/s   {own / copies_alone:4.0%}")
         peak, limit = context.queue.arena.peak_bytes, context.queue.arena.limit
         print(f"  at most {peak:,} bytes of device memory were held, of {limit:,}")

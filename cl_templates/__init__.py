@@ -4,6 +4,6 @@ Text only; imports Mako and the standard library.
 """
 
 from cl_templates.errors import RenderError
-from cl_templates.loader import may_contract, render, template_names
+from cl_templates.loader import divides_correctly, may_contract, render, template_names
 
-__all__ = ["RenderError", "may_contract", "render", "template_names"]
+__all__ = ["RenderError", "divides_correctly", "may_contract", "render", "template_names"]

@@ -28,6 +28,8 @@ _VECTOR = re.compile(r"(u?(?:char|short|int|long)|half|float|double)(2|4|8|16)")
 _SCALAR = re.compile(r"(half|double)\d*")
 _EXACT = re.compile(r"cmr_(?:sum|product)_error_\w+")
 """Calls in kernels that are compiled without contraction."""
+_DIVISION = re.compile(r"cmr_floor_divide_by_library_float")
+"""Calls in kernels whose quotients are rounded correctly."""
 _NO_CONTRACTION = "#pragma OPENCL FP_CONTRACT OFF"
 _lock = threading.RLock()
 _lookup = TemplateLookup(directories=[str(FOLDER)], strict_undefined=True, input_encoding="utf-8")
@@ -66,6 +68,11 @@ def render(name: str, context: Mapping[str, Any]) -> str:
 def may_contract(source: str) -> bool:
     """Whether a kernel's compiler may fuse products with sums."""
     return _NO_CONTRACTION not in source
+
+
+def divides_correctly(source: str) -> bool:
+    """Whether a kernel needs quotients and square roots that are rounded correctly."""
+    return not may_contract(source) or _DIVISION.search(source) is not None
 
 
 def _render(uri: str, context: Mapping[str, Any]) -> str:

@@ -16,7 +16,7 @@ from clmapreduce.terminal.completion import complete, script
 from clmapreduce.terminal.fold import fold
 from clmapreduce.terminal.parser import parser
 
-INTERRUPTED = 130
+WRONG_LINE, INTERRUPTED = 2, 130
 CHOOSE = 'To choose another one: CLMR_DEVICE or cm.use(...), with "gpu", "cpu", part of a name, ...'
 
 
@@ -41,9 +41,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
         with cm.use(options.device) as context:
             demo.run(context.device, options.picture)
         return 0
-    except (cm.ClMapReduceError, OSError) as error:
+    except (cm.ClMapReduceError, OSError, ImportError) as error:
         print(fold(f"clmapreduce {options.command}: {error}"), file=sys.stderr)
-        return 1
+        return WRONG_LINE if isinstance(error, cm.ArgumentError) else 1
     except KeyboardInterrupt:
         print(f"clmapreduce {options.command}: interrupted", file=sys.stderr)
         return INTERRUPTED

@@ -45,6 +45,15 @@ def test_folded_text_keeps_its_words() -> None:
     assert {len(line) - len(line.lstrip()) for line in fold(text, indent=4, first=2).splitlines()} == {2, 4}
 
 
+def test_folded_text_keeps_its_lines() -> None:
+    """A list of devices stays one, and what of a line does not fit begins below its first word."""
+    text = f"Found:\n  {'one ' * 30}\n  two\nName one."
+    lines = fold(text, indent=1, first=0).splitlines()
+    assert lines[0] == "Found:" and lines[-2:] == ["   two", " Name one."]
+    assert len(lines) == 5 and all(line.startswith("   one") and len(line) <= 80 for line in lines[1:3])
+    assert fold("") == ""
+
+
 def test_an_interrupted_command_ends_with_130(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     def interrupted() -> None:
         raise KeyboardInterrupt

@@ -55,14 +55,13 @@ I = words.module.integers(T)
     const ${T} m = as_${T}(bits + ${one} - (field << ${digits}));
     const ${T} exponent = as_${T}(field | ${big}) - ${words.module.number(T, f"{2**digits + bias}.0")};
 </%def>
-## Within 3 ulp. quick: statements that return where a vendor has a faster way.
-<%def name="log_fast(T, widest, quick='')">
+## Within 3 ulp.
+<%def name="log_fast(T, widest)">
 <% S, f, I = words.module.split(T)[0], words.module.number, words.module.integers(T) %>
 INLINE ${T} cmr_log_fast_${T}(${T} x) {
 % if words.module.wide(T, widest):
 ${words.halved(T, "log_fast", ["x"])}
 % else:
-${quick}
 ${_exponent_of(T, "x")}
     if (cmr_any_${I}(usual == 0)) return cmr_ln_${T}(x);
     const ${T} n = m - one, square = n * n;
@@ -97,7 +96,7 @@ ${words.halved(T, f"{name}_fast", ["x"])}
 </%def>
 <%def name="sin_fast(T, widest)">${_turn(T, "sin", widest)}</%def>
 <%def name="cos_fast(T, widest)">${_turn(T, "cos", widest)}</%def>
-## Within 3 + |y| ulp. y log2(x) is y times the exponent, exact in two words, and y times the mantissa's logarithm.
+## Within 3 + |y| ulp; `quick` holds statements that return where a vendor has a faster way. y log2(x) is y times the exponent, exact in two words, and y times the mantissa's logarithm.
 <%def name="power_fast(T, widest, quick='')">
 <%
 S, f, I = words.module.split(T)[0], words.module.number, words.module.integers(T)

@@ -114,14 +114,21 @@ INLINE float cmr_divide_fast_float(float a, float b) {
 ${portable.divide_fast(T)}
 % endif
 </%def>
-## lg2.approx is off by 2^-22 where |log2(x)| is less than 1, by 2^-22 of it elsewhere: too much close to 1, where polynomials take over.
-<%def name="_quick_log()">
+## lg2.approx is off by 2^-22 where |log2(x)| is less than 1, by 2^-22 of it elsewhere: too much close to 1, where a polynomial takes over.
+<%def name="log_fast(T)">
+% if T == "float":
+INLINE float cmr_log_fast_float(float x) {
     float binary;
     asm("lg2.approx.ftz.f32 %0, %1;" : "=f"(binary) : "f"(x));
-    if (fabs(binary) >= 0.1875f && fabs(binary) <= 126.0f) return binary * 0x1.62e430p-1f;
-</%def>
-<%def name="log_fast(T)">
-${fast.log_fast(T, 32, capture(_quick_log) if T == "float" else "")}
+    if (fabs(binary) < 0.125f) {
+        const float n = x - 1.0f;
+        return n + n * n * (((0x1.96aed6p-3f * n - 0x1.0144a2p-2f) * n + 0x1.555784p-2f) * n - 0x1.ffffb2p-2f);
+    }
+    return fabs(binary) <= 126.0f ? binary * 0x1.62e430p-1f : cmr_ln_float(x);
+}
+% else:
+${fast.log_fast(T, 32)}
+% endif
 </%def>
 ## sin.approx is off by 2^-21, also near 0.
 <%def name="sin_fast(T)">${fast.sin_fast(T, 32)}</%def>
@@ -140,13 +147,24 @@ ${fast.cos_fast(T, 32)}
 </%def>
 ## 2^(y log2 x): lg2.approx is off by 2^-22, which |y| multiplies; roundings of the exponent count as often as it is large.
 <%def name="_quick_power()">
-    float binary, power;
+    float binary, near_one;
     asm("lg2.approx.ftz.f32 %0, %1;" : "=f"(binary) : "f"(x));
-    asm("ex2.approx.ftz.f32 %0, %1;" : "=f"(power) : "f"(y * binary));
-    if (fabs(y) <= 4.0f && fabs(y * binary) <= 12.0f) return power;
+    asm("ex2.approx.ftz.f32 %0, %1;" : "=f"(near_one) : "f"(y * binary));
+    if (fabs(y) <= 4.0f && fabs(y * binary) <= 12.0f) return near_one;
 </%def>
 <%def name="power_fast(T)">
 ${fast.power_fast(T, 32, capture(_quick_power) if T == "float" else "")}
+</%def>
+<%def name="rsqrt_fast(T)">
+% if T == "float":
+INLINE float cmr_rsqrt_fast_float(float x) {
+    float r;
+    asm("rsqrt.approx.ftz.f32 %0, %1;" : "=f"(r) : "f"(x));
+    return r;
+}
+% else:
+${portable.rsqrt_fast(T)}
+% endif
 </%def>
 <%def name="sqrt_fast(T)">
 % if T == "float":

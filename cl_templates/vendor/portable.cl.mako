@@ -287,6 +287,9 @@ INLINE ${T} cmr_power_fast_${T}(${T} x, ${T} y) { return cmr_pow_${T}(x, y); }
 <%def name="divide_fast(T)">
 INLINE ${T} cmr_divide_fast_${T}(${T} a, ${T} b) { return a / b; }
 </%def>
+<%def name="rsqrt_fast(T)">
+INLINE ${T} cmr_rsqrt_fast_${T}(${T} x) { return (${T})(1) / cmr_sqrt_fast_${T}(x); }
+</%def>
 <%def name="sqrt_fast(T)">
 <%
 S, lanes = split(T)

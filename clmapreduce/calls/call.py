@@ -14,7 +14,7 @@ from clmapreduce.checks import refuse_masked
 from clmapreduce.device.array import DeviceArray, NumpyArray, aligned_empty, empty
 from clmapreduce.device.context import Context, is_empty
 from clmapreduce.device.exchange.hosted import starts_aligned
-from clmapreduce.device.host_array import HostArray, check_disk
+from clmapreduce.device.host_array import HostArray, check_disk, check_file
 from clmapreduce.device.long_copies import parted, read, run_writes
 from clmapreduce.device.runtime import Executable, take, translated
 from clmapreduce.device.several.split import Piece, SplitArray, empty_split, is_split, split
@@ -75,6 +75,7 @@ def _check_target(target: Any, shape: Shape, dtype: DType, context: Context) -> 
             raise ShapeError("out is read-only; pass a writable array")
         if not np.can_cast(dtype, target.dtype, "safe"):
             raise DTypeError(f"out has dtype {target.dtype}, which cannot hold the result's {dtype} without loss")
+        check_file(target, "out")
         check_disk(target, "out")
 
 

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 import clmapreduce as cm
 from clmapreduce.demo import crossover, digits
 from clmapreduce.demo.picture import draw
+from clmapreduce.terminal.fold import fold
 
 TERMS = (1, 2, 3, 4, 6, 8, 10, 12, 14, 16, 18)
 POINTS = (-2.0, 0.5, 1.0, 2.0, 5.0, 10.0)
@@ -26,11 +27,13 @@ MANY = 100_000
 def run(device: cm.Device, picture: Path) -> None:
     """Prints the demonstration for the device in use, and writes the picture when matplotlib is there.
 
-    Raises OSError where `picture` cannot be written.
+    Raises OSError where `picture` cannot be written, before anything is computed where its folder does not exist.
     """
+    if not picture.parent.is_dir():
+        raise FileNotFoundError(f"there is no folder {picture.parent} to write {picture.name} to")
     dtype: type[np.floating[Any]] = np.float64 if device.fp64 else np.float32
     print(f"clmapreduce {cm.__version__} on {device.name}")
-    print(f"  {device.kind}, {device.version}, {device.compute_units} compute units, {device.platform}")
+    print(fold(f"{device.kind}, {device.version}, {device.compute_units} compute units, {device.platform}", 2))
     print("\nThe factorials: a reduce of 1, 2, 3, ... that keeps its partial products")
     print(_factorial_table(device.modes))
     print(f"\nThe power series of e^x at x = 1, {np.dtype(dtype).name}: by terms, time of one warm call")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Generator
 from typing import Any, TypeVar
 
@@ -35,6 +34,8 @@ class Awaited:
     def __await__(self: S) -> Generator[Any, None, S]:
         """`await x`: the array, once its values have come. A thread waits, and the event loop goes on."""
         if not self.done():
+            import asyncio  # 29 modules that few programs need, a twentieth of `import clmapreduce`
+
             loop = asyncio.get_running_loop()
             yield from loop.run_in_executor(None, self.result).__await__()
         return self.result()

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 import hostsched
-from cl_templates import RenderError, may_contract, render
+from cl_templates import RenderError, divides_correctly, may_contract, render
 from clmapreduce.device.exchange.shared import let_go
 from clmapreduce.domain.launch_table import LaunchTable
 from clmapreduce.errors import (
@@ -315,6 +315,8 @@ def _build_kernel(spec: KernelSpec, queue: hostsched.Queue, kernels: MutableMapp
         with translated():
             source = source_of(spec)
             options = (*(CONTRACTING if may_contract(source) else ()), *BUILD_OPTIONS, *spec.options)
+            if divides_correctly(source):
+                options = (*options, *queue.facts.traits.correct_division)
             program = hostsched.build(queue, source, options, dump_name=spec.kernel)
             kernel = kernels[spec] = Built(program.kernel(spec.kernel))
     return kernel

@@ -8,6 +8,8 @@ from typing import Any
 import numpy as np
 
 import clmapreduce as cm
+from clmapreduce.modes import ComputeMode
+from clmapreduce.planning.mode import choose_mode
 
 TURNS = 70_001
 """llvmpipe (Mesa 22.3.6) ends a work-item's loops after 65,535 turns and goes on behind them."""
@@ -26,7 +28,8 @@ def cases() -> dict[str, tuple[Callable[..., Any], object]]:
     above = cm.Map(lambda x, low: x > low) >> cm.Reduce("sum")
 
     def count_above(mode: str, context: cm.Context) -> Any:
-        return count(ones, tiles=1 if mode == "sequential" else None, mode=mode, context=context)
+        one_item = choose_mode(mode, context.facts) is ComputeMode.SEQUENTIAL
+        return count(ones, tiles=1 if one_item else None, mode=mode, context=context)
 
     return {
         "70,001 turns of a loop": (count_above, np.arange(1, TURNS + 1)),

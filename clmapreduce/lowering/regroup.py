@@ -13,7 +13,7 @@ import math
 from collections.abc import Sequence
 
 from clmapreduce.dtypes import FLOAT32, FLOAT64, DType, is_float
-from clmapreduce.formula.fast import FAST, divide_fast, exp2_fast
+from clmapreduce.formula.fast import FAST, RSQRT_FAST, SQRT_FAST, divide_fast, exp2_fast
 from clmapreduce.formula.functions import apply, cast
 from clmapreduce.formula.node import Apply, Literal, Node, postorder
 from clmapreduce.lowering.pair import Role
@@ -87,6 +87,9 @@ class Regrouper:
                 todo.insert(0, factor.args[0])
                 reciprocal = self._reciprocal(factor.args[1])  # a quotient too, so not looked into again
                 sorted_[self._role[id(reciprocal)]].append(reciprocal)
+            elif isinstance(factor, Apply) and name == "divide" and (root := self._root_below(factor)) is not None:
+                todo.insert(0, factor.args[0])
+                sorted_[Role.PAIR].append(self._noted(Apply(RSQRT_FAST, root.args, dtype)))
             elif isinstance(factor, Apply) and name == "divide" and not self._exact:
                 sorted_[Role.PAIR].append(self._noted(divide_fast(*factor.args)))
             else:
@@ -111,6 +114,13 @@ class Regrouper:
     def _splits(self, quotient: Apply) -> bool:
         """Whether its divisor depends on less than the pair, and is no literal."""
         return self._role.get(id(quotient.args[1]), Role.PARAMETER) is not Role.PAIR
+
+    def _root_below(self, quotient: Apply) -> Apply | None:
+        """The divisor where it is a square root, and may be one within some units in the last place."""
+        divisor = quotient.args[1]
+        if self._exact or not isinstance(divisor, Apply) or divisor.dtype != quotient.dtype:
+            return None
+        return divisor if divisor.function is SQRT_FAST else None
 
     def _reciprocal(self, node: Node) -> Node:
         return self._noted(apply("divide", cast(Literal(1.0, node.dtype), node.dtype), node))

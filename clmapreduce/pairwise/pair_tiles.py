@@ -32,9 +32,13 @@ IN_MEMORY = 8
 
 BLOCKS = 64
 """Blocks of rows at most that several devices share."""
-LEAST_WORK = 1e11
-"""Pairs of a block, times the numbers of a pair: a GPU takes milliseconds for them, a call costs the host 0.3 ms, and a
-launch over few rows is slower by up to a third.
+LEAST_WORK = 2e11
+"""Of a block: 3 ms on an H100. A block costs the host 0.3 to 0.7 ms, and a launch over few rows is slower by up to a
+third.
+"""
+OF_A_PAIR = 20
+"""The work of a pair is this plus its numbers: on an H100 a Gaussian sum takes 0.37 ps a pair with 7 numbers, 1.3 ps
+with 101.
 """
 ALIGNED = 256
 """What the rows of a block are a multiple of."""
@@ -71,8 +75,9 @@ def tiles_of(
         return None if homes else _cut(whole, total)
     if not context.members:
         return None
-    height = _height(rows, whole.pairs(0, rows) * sum(v.shape[-1] for v in arrays.values()))
-    return replace(whole, tile=(height, columns)) if height < rows else None
+    height = _height(rows, whole.pairs(0, rows) * (OF_A_PAIR + sum(v.shape[-1] for v in arrays.values())))
+    tiles = replace(whole, tile=(height, columns))
+    return tiles if height < rows and not tiles.first_is_best_alone else None
 
 
 def _cut(whole: PairTiles, total: int) -> PairTiles:
@@ -105,7 +110,7 @@ def _cut(whole: PairTiles, total: int) -> PairTiles:
 
 def _height(rows: int, work: int) -> int:
     """Rows of a block that one of several devices takes: from the call's sizes alone, so that its results have the same
-    bits on any number of devices. work: pairs times the numbers of a pair.
+    bits on any number of devices. work: of all pairs.
     """
     blocks = 1 << (int(max(1, min(BLOCKS, work // LEAST_WORK))).bit_length() - 1)  # 2, 4 and 8 devices get equal shares
     height = -(-rows // blocks)
@@ -144,6 +149,24 @@ class PairTiles:
             return (end - first) * columns
         M, N = (end - first, columns) if self.call.axis == 1 else (columns, end - first)
         return part.half(self.call.axis, M, N).pairs
+
+    @property
+    def rates_key(self) -> tuple[PairCall, int]:
+        """Of the rates that a context remembers: pairs a second of each device."""
+        return self.call, self.extents[1]
+
+    @property
+    def first_is_best_alone(self) -> bool:
+        """Whether each of the other devices, which are of other kinds, would take longer for one block than the first
+        one for the whole call, by the rates that were measured. A device that fails cannot leave such a call to others.
+        """
+        rates = self.context.rates.get(self.rates_key) or {}
+        first, *others = self.context.workers
+        if self.context.is_of_one_kind or self.context.on_failure == "redo" or first not in rates:
+            return False
+        rows = self.extents[0]
+        share = rates[first] * self.tile[0] / rows
+        return bool(others) and all(rates.get(other, share) < share for other in others)
 
     @property
     def own(self) -> Options:

@@ -114,7 +114,7 @@ class _Run:
             return Block(max(1, self.tiles.pairs(begin, end)), submit)
 
         blocks = [block(*stretch) for stretch in _stretches(self.tiles.extents[0], self.tiles.tile[0])]
-        context, key = self.tiles.context, (self.tiles.call, self.tiles.extents[1])
+        context, key = self.tiles.context, self.tiles.rates_key
         is_first = context.rates.get(key) is None
         spread(context, blocks, key, self._rate)
         if is_first and context.members and not context.is_of_one_kind:

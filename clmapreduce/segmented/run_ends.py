@@ -50,8 +50,9 @@ def marks_box(options: Options) -> TeamBox | None:
     """The box of teams that go by marks; None where other schemes suit better: on CPUs, and in the sequential mode."""
     assert options.context is not None
     facts = options.context.facts
-    parallel = choose_mode(options.mode, facts) is ComputeMode.PARALLEL
-    return marked_team_box() if parallel and facts.kind != "cpu" else None
+    if facts.kind == "cpu":  # some of which refuse the parallel mode
+        return None
+    return marked_team_box() if choose_mode(options.mode, facts) is ComputeMode.PARALLEL else None
 
 
 def find_marks(

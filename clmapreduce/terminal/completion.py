@@ -5,8 +5,6 @@ from __future__ import annotations
 import argparse
 import os
 
-from clmapreduce.errors import ArgumentError
-
 SHELLS = ("bash", "zsh", "fish")
 INSTALL = 'shell completion needs argcomplete: pip install "clmapreduce[completion]"'
 
@@ -20,9 +18,9 @@ def complete(parser: argparse.ArgumentParser) -> None:
 
 
 def script(shell: str) -> str:
-    """What a shell evaluates to complete `clmapreduce`. Raises ArgumentError where argcomplete is not installed."""
+    """What a shell evaluates to complete `clmapreduce`. Raises ImportError where argcomplete is not installed."""
     try:
         import argcomplete
     except ImportError as error:
-        raise ArgumentError(INSTALL) from error
+        raise ImportError(INSTALL) from error
     return str(argcomplete.shellcode(["clmapreduce"], shell=shell))

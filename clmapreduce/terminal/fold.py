@@ -9,8 +9,16 @@ WIDTH = 80
 
 
 def fold(text: str, indent: int = 0, first: int | None = None) -> str:
-    """Text in lines of WIDTH columns, at most; each begins with `indent` spaces, the first with `first` if given."""
-    return textwrap.fill(
-        text, WIDTH, initial_indent=" " * (indent if first is None else first), subsequent_indent=" " * indent,
-        break_long_words=False, break_on_hyphens=False,
-    )  # fmt: skip
+    """Text in lines of WIDTH columns, at most; each begins with `indent` spaces, the first with `first` if given. Where
+    the text begins a line, a line begins, and the spaces before it stay.
+    """
+    lines = []
+    for number, line in enumerate(text.splitlines() or [""]):
+        words = line.lstrip()
+        own = indent + len(line) - len(words) if number else indent
+        begin = indent if first is None else first
+        lines.append(textwrap.fill(
+            words, WIDTH, initial_indent=" " * (own if number else begin), subsequent_indent=" " * own,
+            break_long_words=False, break_on_hyphens=False,
+        ))  # fmt: skip
+    return "\n".join(lines)

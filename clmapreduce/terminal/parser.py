@@ -12,7 +12,8 @@ from clmapreduce.version import __version__
 EXIT_CODES = """\
 exit codes:
   0    all went well
-  1    no device, a wrong result, or a file that cannot be written
+  1    no device, a wrong result, a file that cannot be written, a package
+       that is not installed
   2    the command line is wrong
   130  interrupted (Ctrl-C)"""
 PAGE = "clmapreduce-bench.html"

@@ -72,5 +72,5 @@ def test_wrong_options_tune_nothing(
     options: list[str], words: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setattr(cm, "tune", lambda *args, **more: pytest.fail("tuned"))
-    assert cli.main(["tune", *options]) == 1
+    assert cli.main(["tune", *options]) == 2
     assert words in " ".join(capsys.readouterr().err.split())

@@ -14,7 +14,7 @@ from cl_templates.loader import vocabularies
 from clmapreduce.reductions import NAMED
 from clmapreduce.reductions.text import OperatorText
 
-VENDORS = ["portable", "clang", "nvidia", "pocl", "intel", "subgroups"]
+VENDORS = ["portable", "clang", "nvidia", "pocl", "intel", "subgroups", "wide"]
 ATTRIBUTE = "kernel_attribute"
 
 
@@ -54,7 +54,7 @@ TYPES = {
     "atan": "float float16 double double8", "atan2": "float float16 double double8",
     "log_fast": "float float8 float16 double double4 double8", "sin_fast": "float float8 float16 double double4 double8",
     "cos_fast": "float float8 float16 double double4 double8", "power_fast": "float float8 float16 double double4 double8",
-    "divide_fast": "float float16 double double8", "sqrt_fast": "float float2 float16 double double8",
+    "divide_fast": "float float16 double double8", "sqrt_fast": "float float2 float16 double double8", "rsqrt_fast": "float float8 float16 double double8",
     "abs": "half half16 float float2 float16 double double8", "lesser": "char ushort int float float16 double8", "greater_one": "uchar short long float float16 double8",
     "shuffle_down": "char uchar short ushort half int uint float long ulong double float2 double2",
     "shuffle_up": "char uchar short ushort half int uint float long ulong double float2 double2",

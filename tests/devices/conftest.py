@@ -21,7 +21,7 @@ def short_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
     """Bytes and work of a block far below those of real calls."""
     monkeypatch.setattr(windows, "TILE", 1 << 17)
     monkeypatch.setattr(cuts, "TILE", 1 << 15)
-    monkeypatch.setattr(pair_tiles, "LEAST_WORK", 3e5)
+    monkeypatch.setattr(pair_tiles, "LEAST_WORK", 1e6)
 
 
 @pytest.fixture(scope="session")

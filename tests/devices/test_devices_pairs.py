@@ -146,3 +146,23 @@ def test_nonsense_on_disk_is_no_rate(
     assert rates.known_rate(context, "a call") == 2e9
     rates.note_rate(2.1e9, context, "a call")
     assert rates.known_rate(context, "a call") == 2e9, "close enough"
+
+
+def test_a_device_that_takes_no_block_costs_nothing(
+    context: cm.Context, rng: np.random.Generator, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The first device runs the whole call where each of the others, of other kinds, takes longer for one block."""
+    monkeypatch.setattr(cm.Context, "is_of_one_kind", False)
+    x, y = rng.random((ROWS, 3)), rng.random((COLUMNS, 3))
+    exact = squared_distances(x, y).sum(1)[:, None]
+    team = cm.Context([context.device] * 2, memory_limit=LIMIT)
+    patient = cm.Context([context.device] * 2, memory_limit=LIMIT, on_failure="redo")
+    for each in (team, patient):
+        with each:
+            reduction = lazy(x, y).sum(axis=1, call=False)
+            np.testing.assert_allclose(reduction(), exact)
+            assert "tiles of" in str(reduction.explain())
+            (rates_of_call,) = each.rates.values()
+            rates_of_call.update(zip(each.workers, (1e15, 1.0), strict=True))
+            np.testing.assert_allclose(reduction(), exact)
+            assert ("tiles of" in str(reduction.explain())) == (each is patient)

@@ -34,11 +34,11 @@ def arguments(name: str, dtype: Any, rng: np.random.Generator) -> list[Any]:
 
 
 def bound_of(name: str, dtype: Any, exponent: float, context: cm.Context) -> float:
-    """3 for logarithms, 3 + |y| for powers. NVIDIA's instructions: 1.3e-6 of a logarithm, 1.85e-6 of a power, which are
-    22 and 31 units of the last place at most, and 2^-20.9 of 1 for a cosine.
+    """3 for logarithms, 3 + |y| for powers. NVIDIA's instructions: 2e-6 of a logarithm, 1.85e-6 of a power, which are
+    34 and 31 units of the last place at most, and 2^-20.9 of 1 for a cosine.
     """
     if context.facts.vocabulary == "nvidia" and dtype == np.float32 and name != "sin":
-        return {"log": 22.0, "cos": 9.0}.get(name, 31.0 if exponent <= 4 else 3.0 + exponent)
+        return {"log": 34.0, "cos": 9.0}.get(name, 31.0 if exponent <= 4 else 3.0 + exponent)
     return {"log": 3.0, "power": 3.0 + exponent}.get(name, 4.0)
 
 

@@ -52,12 +52,13 @@ def test_only_pocl_needs_it(device: Device) -> None:
 def test_contexts_have_numbers_of_their_own(device: Device) -> None:
     """The least that are free, so that a driver's cache serves later contexts."""
     first, second = (Queue(device, context=hostsched.new_context(device)) for _ in range(2))
-    assert len({Queue(device).space.number, first.space.number, second.space.number}) == 3
+    taken = {Queue(device).space.number, second.space.number}
+    assert first.space.number not in taken and len(taken) == 2
     number = first.space.number
     del first
     gc.collect()
-    assert Queue(device, context=hostsched.new_context(device)).space.number == number
-    assert second.space.number != number
+    later = Queue(device, context=hostsched.new_context(device)).space.number
+    assert later <= number and later not in taken
 
 
 SOURCE = """__kernel void spin(__global float *x) {

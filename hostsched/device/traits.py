@@ -26,8 +26,8 @@ class DriverTraits:
     whether launches of one kernel with other grids or offsets must wait for each other. spin_us: how long a wait polls
     before it sleeps. one_waiter: whether at most one thread may wait inside the driver. loads_late: whether threads of
     the driver load a kernel's code when it is first launched. correct_division: build options with which quotients and
-    square roots of float32 are rounded correctly, where they are not without. short_offsets: whether kernels see 32
-    bits of a global offset only.
+    square roots of float32 are rounded correctly, where they are not without. short_offsets: whether kernels see a
+    global offset as an int.
     """
 
     vocabulary: str = "portable"
@@ -53,7 +53,7 @@ _TRAITS = {
     "nvidia": DriverTraits(
         "nvidia", exchange_width=32, register_fragments=True, limits_registers=True, groups_may_return=True,
         vectors_of_half=False, correct_division=("-cl-fp32-correctly-rounded-divide-sqrt",),
-        short_offsets=True,  # PTX has them in %envreg3, %envreg4, %envreg5, of 32 bits each
+        short_offsets=True,  # PTX has them in %envreg3, %envreg4, %envreg5
     ),
     "intel": DriverTraits("intel", cpu_subgroups=16, spin_us=20, one_waiter=True),
     # PoCL fails to build, without an error in its log, where another process is writing the same kernel into its cache:

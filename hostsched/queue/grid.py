@@ -6,14 +6,16 @@ from typing import NamedTuple
 
 __all__ = ["Grid"]
 
-SHORT_OFFSETS = 1 << 32
-"""So many work-items are counted in 32 bits."""
+SHORT_OFFSETS = 1 << 31
+"""So many work-items an int counts: an H100 (driver 580.159) told groups behind more wrong numbers."""
+GROUP_BITS = 30
+"""Of a group's number in the second dimension; the third has the others."""
 
 
 class Grid(NamedTuple):
     """`groups` work-groups of `group_size` work-items. `first` is the number of groups that another launch runs, and
-    that stand before these: the global offset tells the kernel, in items; or in groups by the second dimension, behind
-    2^32 items where drivers have `short_offsets`.
+    that stand before these: the global offset tells the kernel, in items; or in groups by the other dimensions, behind
+    2^31 items where drivers have `short_offsets`.
     """
 
     groups: int
@@ -26,5 +28,6 @@ class Grid(NamedTuple):
         if not first:
             return (groups * group_size,), (group_size,), None
         if short_offsets and (first + groups) * group_size > SHORT_OFFSETS:
-            return (groups * group_size, 1), (group_size, 1), (0, first)
+            high, low = divmod(first, 1 << GROUP_BITS)
+            return (groups * group_size, 1, 1), (group_size, 1, 1), (0, low, high)
         return (groups * group_size,), (group_size,), (first * group_size,)

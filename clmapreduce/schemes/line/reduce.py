@@ -185,8 +185,8 @@ def _bytes_of_lane(formula: Formula, facts: Facts) -> int:
     """What decides how many lanes fill a vector: the widest number; on GPUs the longest record, because items that load
     several records each leave gaps between their loads (sums of `cm.dd` on an H100: 1.9 TB/s so, else 2.65).
     """
-    records = (operand.dtype.itemsize for operand in formula.inputs) if facts.kind != "cpu" else ()
-    return max([formula.widest, *records])
+    records = [int(operand.dtype.itemsize) for operand in formula.inputs] if facts.kind != "cpu" else []
+    return max(formula.widest, *records, 1)
 
 
 def _fitting_blocks(formula: Formula, bound: Bound, line: Line, facts: Facts, box: LaunchBox) -> LaunchBox:

@@ -14,7 +14,7 @@ from clmapreduce.device.awaited import Awaited
 from clmapreduce.device.context import Context, is_empty
 from clmapreduce.device.exchange.exports import Exports
 from clmapreduce.device.runtime import take, translated
-from clmapreduce.dtypes import DType, aligned, check_stored
+from clmapreduce.dtypes import DType, aligned, check_stored, dtype_name, is_extended
 from clmapreduce.errors import ArgumentError, DeviceMemoryError, DTypeError, ModeError, ShapeError
 from clmapreduce.host_room import refuse_oversized, refuse_result
 from clmapreduce.no_arithmetic import without_arithmetic
@@ -183,10 +183,11 @@ class DeviceArray(ArrayMethods, Awaited, Exports):
         """The value of an array that holds one number. Raises ShapeError or DTypeError for others."""
         if self.size != 1:
             raise ShapeError(f"an array of shape {self.shape} is no {kind}; to_numpy() gives all of its values")
-        if self.dtype.names is not None or (self.dtype.kind == "c" and kind in ("float", "int")):
-            raise DTypeError(f"a value of dtype {self.dtype} is no {kind}; to_numpy() gives it as it is")
+        plain = self.dtype.names is None or (is_extended(self.dtype) and kind in ("float", "int"))
+        if not plain or (self.dtype.kind == "c" and kind in ("float", "int")):
+            raise DTypeError(f"a value of dtype {dtype_name(self.dtype)} is no {kind}; to_numpy() gives it as it is")
         value = self.to_numpy().reshape(())[()]
-        if kind == "int" and not np.isfinite(value):
+        if kind == "int" and not np.isfinite(float(value)):
             raise DTypeError(f"{value} is no int; to_numpy() gives it as it is")
         return value
 
@@ -211,16 +212,19 @@ class DeviceArray(ArrayMethods, Awaited, Exports):
         return format(self.to_numpy()[()], spec)
 
     def __repr__(self) -> str:
-        return f"DeviceArray({self._shown}, dtype={self.dtype}, device={self.context.device.name!r})"
+        return f"DeviceArray({self._shown}, dtype={dtype_name(self.dtype)}, device={self.context.device.name!r})"
 
     def _repr_html_(self) -> str:
         """What a notebook shows: values, as printed, and where they are. Waits for them."""
-        rows = {"values": self._shown, "shape": self.shape, "dtype": self.dtype, "device": self._place}
+        rows = {"values": self._shown, "shape": self.shape, "dtype": dtype_name(self.dtype), "device": self._place}
         return facts(DeviceArray.__name__, {**rows, "bytes": f"{self.nbytes:,}"})
 
     @property
     def _shown(self) -> str:
-        return np.array2string(self.to_numpy(), threshold=8)
+        values = self.to_numpy()
+        if not self.shape and is_extended(self.dtype):
+            return str(values[()])
+        return np.array2string(values, threshold=8)
 
     @property
     def _place(self) -> str:

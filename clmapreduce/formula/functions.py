@@ -75,6 +75,7 @@ def apply(name: str, *operands: Operand) -> Node:
     if any(map(is_array, operands)):
         array: Node = elementwise(lambda *parts: apply(name, *parts), *operands)
         return array
+    operands = tuple(map(_constant_number, operands))
     if any(isinstance(operand, Extended) for operand in operands):
         number: Node = _of_extended(name)(*operands)
         return number
@@ -170,6 +171,13 @@ def repeated_product(base: Node, exponent: Any) -> Node:
             base = apply("multiply", base, base)
     assert result is not None
     return result
+
+
+def _constant_number(operand: Any) -> Any:
+    """An element of an array of numbers in several floats as constants; other operands as they are."""
+    if not isinstance(operand, (np.void, np.ndarray)) or operand.shape or not is_extended(operand.dtype):
+        return operand
+    return Extended({name: Literal(float(operand[name]), operand.dtype[0]) for name in operand.dtype.names or ()})
 
 
 def as_node(operand: Operand, dtype: DType | None = None) -> Node:

@@ -39,6 +39,19 @@ def dtype(request: pytest.FixtureRequest) -> Any:
     return DTYPES[request.param]
 
 
+def test_single_numbers_on_a_device(context: cm.Context) -> None:
+    """They print and convert as those in host memory; messages and texts call the dtype by its name."""
+    number = cm.array(cm.extended(["0.1", "2.5"]), context)
+    total = number.sum()
+    assert float(total) == 2.6 and int(total) == 2 and f"{total:.30f}" == "2.600000000000000000000000000000"
+    assert repr(total).startswith("DeviceArray(2.600000000000000000000000000000, dtype=cm.dd, device=")
+    assert "dtype=cm.dd" in repr(number) and "cm.dd" in number._repr_html_()
+    with pytest.raises(cm.DTypeError, match=r"dtype cm\.dd is no number"):
+        total.item()
+    with pytest.raises(cm.DTypeError, match="no int"):
+        int(cm.array(cm.extended("inf"), context))
+
+
 @pytest.mark.parametrize("name", EXACT)
 def test_exact_operations(context: cm.Context, rng: np.random.Generator, dtype: Any, name: str) -> None:
     a = numbers(rng, 257, dtype, powers=8)

@@ -117,6 +117,28 @@ def test_plain_floats_take_part(context: cm.Context, mode: str, rng: np.random.G
     worst(result, [exact(v, number) for v in cm.exact(a)], bound, relative_to(name, a, np.full_like(b, b[0])))
 
 
+def test_single_numbers_are_constants_of_formulas(
+    context: cm.Context, mode: str, rng: np.random.Generator, dtype: Any
+) -> None:
+    """Elements of arrays, and arrays without axes, on either side; beside numbers and beside floats."""
+    a, b = numbers(rng, 65, dtype), numbers(rng, 3, dtype)
+    row, value = np.full(65, b[1]), cm.exact(b[1])
+    for constant in (b[1], b[1:2].reshape(())):
+        for name, left, right in (
+            ("multiply", lambda x, c=constant: x * c, lambda x, c=constant: c * x),
+            ("add", lambda x, c=constant: x + c, lambda x, c=constant: c + x),
+        ):
+            bound = BOUNDS[len(dtype)][name](unit(dtype))
+            true = [x * value if name == "multiply" else x + value for x in cm.exact(a)]
+            for formula in (left, right):
+                worst(cm.Map(formula)(a, context=context, mode=mode), true, bound, relative_to(name, a, row))
+        least = cm.Map(lambda x, c=constant: cm.where(c > x, x, c))
+        assert list(cm.exact(least(a, context=context, mode=mode))) == [min(x, value) for x in cm.exact(a)]
+        floats = a[dtype.names[0]].copy()
+        exact = [min(Fraction(x), value) for x in floats.tolist()]
+        assert list(cm.exact(least(floats, context=context, mode=mode))) == exact
+
+
 def test_long_integers_are_exact_constants(context: cm.Context, mode: str, rng: np.random.Generator) -> None:
     big = 2**90 + 1
     result = cm.Map(lambda a: a * 0 + big)(numbers(rng, 65), context=context, mode=mode)

@@ -102,6 +102,7 @@ def rows(scale: float, rng: np.random.Generator) -> list[Row]:
         Row(f"Gaussian sum, {many:,}², D = 3", cloud(many, 3), gaussian(1.0)),
         Row(f"Gaussian sum, {more:,}², D = 3", cloud(more, 3), gaussian(1.0)),
         Row(f"Gaussian sum, {few:,}², D = 50", cloud(few, 50), gaussian(0.02)),
+        Row(f"Gaussian sum, {3 * few:,}², D = 50", cloud(3 * few, 50), gaussian(0.02)),
         Row(f"argKmin 10, {few:,}², D = 50", cloud(few, 50), lambda x, y, b: distances(x, y).argKmin(10, axis=1)),
         Row(f"pairs of blocks, 5 % of {many:,}²", cloud(many, 3), lambda x, y, b: sparse(x, y, b, ranges=ranges)),
     ]
@@ -124,8 +125,9 @@ def rows(scale: float, rng: np.random.Generator) -> list[Row]:
         Row(f"scan, {longer:,}", line(longer), cm.Scan("sum")),
     ]
     resident = [Row(f"{row.name}, resident", row.make, row.call, on_devices) for row in (*pairs, *lines)]
-    both = [each for two in zip((*pairs, *lines), resident, strict=True) for each in two]
-    return both + plans + long_lines
+    resident.append(Row(f"sum, {4 * long:,}, resident", line(4 * long), cm.Reduce("sum"), on_devices))
+    both = [each for two in zip((*pairs, *lines), resident, strict=False) for each in two]
+    return both + resident[-1:] + plans + long_lines
 
 
 def measured(call: Callable[[], Any], context: cm.Context) -> tuple[float, Any]:
@@ -228,6 +230,7 @@ def traced(row: Row, team: list[Any], limit: str | None, trace: str) -> None:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--device", help="part of a device's name; the best one where left out")
+    parser.add_argument("--devices", type=int, help="the first so many of its kind; all where left out")
     parser.add_argument("--queues", type=int, default=1, help="how often every device is named")
     parser.add_argument("--scale", type=float, default=1.0, help="of the rows' operations and bytes")
     parser.add_argument("--repeats", type=int, default=5)
@@ -237,7 +240,8 @@ def main() -> None:
     parser.add_argument("--trace", help="writes a trace of the first row on all devices to this file, and a picture")
     options = parser.parse_args()
     best = cm.select_device(options.device)
-    team = [d for d in cm.devices() if (d.kind, d.vendor) == (best.kind, best.vendor)] * options.queues
+    alike = [d for d in cm.devices() if (d.kind, d.vendor) == (best.kind, best.vendor)]
+    team = alike[: options.devices] * options.queues
     counts = sorted({1, *(2**k for k in range(1, 8) if 2**k <= len(team)), len(team)})
     lists = {"alone": team[0]} | {str(count): team[:count] for count in counts}
     contexts = {name: cm.Context(each, memory_limit=options.limit) for name, each in lists.items()}

@@ -13,7 +13,7 @@ from __future__ import annotations
 import argparse
 import statistics
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any
 
@@ -62,9 +62,9 @@ def cases(dtype: str, length: int, context: cm.Context) -> list[Case]:
     ]  # fmt: skip
 
 
-def cpu_table(length: int, context: cm.Context, rounds: int) -> None:
+def cpu_table(length: int, context: cm.Context, rounds: int, dtypes: Sequence[str]) -> None:
     head("what", "keys", "ours", "rate", "NumPy", "× NumPy", "bar", "wrong")
-    for dtype in DTYPES:
+    for dtype in dtypes:
         for case in cases(dtype, length, context):
             errors = int(case.error(case.ours()))
             timing = race(case, context, rounds)
@@ -95,9 +95,9 @@ def torch_ms(x: Any) -> float | None:
     return statistics.median(rounds)
 
 
-def gpu_table(length: int, context: cm.Context) -> None:
+def gpu_table(length: int, context: cm.Context, dtypes: Sequence[str]) -> None:
     head("what", "keys", "ours", "rate", "PyTorch's sort", "PyTorch ÷ ours", "bar", "wrong")
-    for dtype in DTYPES:
+    for dtype in dtypes:
         theirs = torch_ms(keys_of(dtype, length))
         for case in cases(dtype, length, context):
             call: Callable[[], Any] = case.ours
@@ -111,6 +111,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description="Sorts beside NumPy and PyTorch.")
     parser.add_argument("--device", default=None, help="as for cm.select_device")
     parser.add_argument("--log2n", type=int, nargs="*", default=None, help="20 and 24 on CPUs, 24 and 27 on GPUs")
+    parser.add_argument("--dtype", nargs="*", choices=DTYPES, default=DTYPES)
     parser.add_argument("--rounds", type=int, default=7)
     options = parser.parse_args()
     device = cm.select_device(options.device)
@@ -118,9 +119,9 @@ def main() -> None:
     for log2n in options.log2n or ((20, 24) if device.kind == "cpu" else (24, 27)):
         title(device, f"2^{log2n} keys")
         if device.kind == "cpu":
-            cpu_table(1 << log2n, context, options.rounds)
+            cpu_table(1 << log2n, context, options.rounds, options.dtype)
         else:
-            gpu_table(1 << log2n, context)
+            gpu_table(1 << log2n, context, options.dtype)
         print()
 
 

@@ -18,6 +18,7 @@ import numpy as np
 
 from clmapreduce.checks import dtype_of
 from clmapreduce.errors import DTypeError
+from clmapreduce.extended_number import NAMES, extended_dtype
 
 DType: TypeAlias = "np.dtype[Any]"
 Leaf: TypeAlias = "str | tuple[str, tuple[int, ...]]"
@@ -35,15 +36,17 @@ FLOAT64 = np.dtype(np.float64)
 COMPLEX64 = np.dtype(np.complex64)
 COMPLEX128 = np.dtype(np.complex128)
 
-DD = np.dtype([("hi", np.float64), ("lo", np.float64)])
+DD = extended_dtype(("hi", "lo"), np.float64)
 """A number in two float64, of which it is the sum: 106 bits, with float64's range. `hi` is the sum rounded."""
-DF = np.dtype([("hi", np.float32), ("lo", np.float32)])
+DF = extended_dtype(("hi", "lo"), np.float32)
 """The same in two float32: 48 bits, with float32's range."""
-QD = np.dtype([(f"w{i}", np.float64) for i in range(4)])
+QD = extended_dtype(("w0", "w1", "w2", "w3"), np.float64)
 """A number in four float64, of which it is the sum: 212 bits. Each is the rounded sum of itself and those behind it."""
-QF = np.dtype([(f"w{i}", np.float32) for i in range(4)])
+QF = extended_dtype(("w0", "w1", "w2", "w3"), np.float32)
 """The same in four float32: 96 bits."""
 EXTENDED = (DD, DF, QD, QF)
+"""A structured dtype with the same fields is equal to one of them and has the same hash."""
+_WITH_DIGITS: dict[DType, DType] = {dtype: dtype for dtype in EXTENDED}
 
 _C_NAMES = {  # by kind and bytes: the same type code means 32 bits on Windows and 64 on Linux
     "b1": "uchar", "i1": "char", "u1": "uchar", "i2": "short", "u2": "ushort", "i4": "int", "u4": "uint",
@@ -82,6 +85,16 @@ def is_extended(dtype: DType) -> bool:
     return dtype.names in (DD.names, QD.names) and dtype in EXTENDED
 
 
+def with_digits(dtype: DType) -> DType:
+    """The same dtype; of an extended number the one whose elements print all of their digits."""
+    return _WITH_DIGITS.get(dtype, dtype) if dtype.names else dtype
+
+
+def dtype_name(dtype: DType) -> str:
+    """What messages call a dtype."""
+    return NAMES[count_words(dtype), dtype[0].itemsize] if is_extended(dtype) else str(dtype)
+
+
 def is_pair(dtype: DType) -> bool:
     """Whether it is a number in two floats."""
     return dtype.names == DD.names and is_extended(dtype)
@@ -106,7 +119,7 @@ def check_supported(dtype: DType, what: str) -> DType:
     dtype = np.dtype(dtype)
     if dtype.names is not None:
         _check_fields(dtype, what)
-        return dtype.newbyteorder("=")
+        return with_digits(dtype.newbyteorder("="))
     refuse_bfloat16(dtype, what)
     if not is_scalar(dtype):
         raise DTypeError(
@@ -127,7 +140,7 @@ def scalar_of(dtype: Any) -> DType:
 def number_of(dtype: Any) -> DType:
     """As `scalar_of`, extended numbers as well."""
     number = dtype_of(dtype)
-    return number if is_extended(number) else scalar_of(number)
+    return with_digits(number) if is_extended(number) else scalar_of(number)
 
 
 def check_stored(dtype: DType, what: str) -> DType:

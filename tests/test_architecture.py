@@ -14,7 +14,8 @@ TEMPLATES = ROOT / "cl_templates"
 
 # Rule 2: a file imports from its own row and the rows above it. A name is a file or a folder of clmapreduce.
 ROWS = (
-    ("errors", "checks", "host_room", "no_arithmetic", "log", "notebook", "modes", "dtypes", "version"),
+    ("errors", "checks", "host_room", "no_arithmetic", "log", "notebook", "modes", "dtypes", "extended_number",
+     "version"),
     ("formula", "reductions", "halves", "domain", "extended", "math", "ranges"),
     ("program", "vector", "lowering"),
     ("plan", "schemes"),
@@ -149,7 +150,7 @@ COMPILERS_WORDS = re.compile(
     r"|#\s*include\b|\(\{(?=\s)"
 )
 OPENCL_ATTRIBUTES = {"aligned", "packed", "endian", "vec_type_hint", "work_group_size_hint", "reqd_work_group_size"}
-COMPILERS = ("vendor/clang", "vendor/nvidia", "vendor/intel", "vendor/pocl")
+COMPILERS = ("vendor/clang", "vendor/nvidia", "vendor/intel", "vendor/pocl", "vendor/wide")
 
 
 def foreign_words(text: str) -> set[str]:

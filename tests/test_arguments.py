@@ -9,7 +9,9 @@ import pytest
 
 import clmapreduce as cm
 from clmapreduce.calls.arguments import gather
-from clmapreduce.errors import DTypeError, ShapeError
+from clmapreduce.calls.options import Options
+from clmapreduce.calls.prepared import Prepared
+from clmapreduce.errors import DTypeError, ModeError, ShapeError
 from clmapreduce.formula.formula import Access
 from clmapreduce.formula.node import Symbol
 
@@ -103,3 +105,13 @@ def test_shapes_that_do_not_broadcast_are_refused(context: cm.Context) -> None:
     assert gather([np.ones((2, 1)), np.ones(3)], context).shape == (2, 3)
     assert gather([1.5], context, 7).shape == (7,)
     assert gather([], context, 0).length == 0
+
+
+def test_a_prepared_call_runs_once(context: cm.Context) -> None:
+    """Its buffers belong to other calls afterwards."""
+    x = np.arange(5000.0)
+    prepared = cm.Map("a + 1")._prepare([x], Options("auto", context))
+    assert isinstance(prepared, Prepared)
+    np.testing.assert_array_equal(prepared.run()[0], x + 1)
+    with pytest.raises(ModeError, match="a call runs once"):
+        prepared.run()

@@ -2,12 +2,13 @@
 ## No barrier is in a branch or in a run-time tree loop: PoCL 3.0 and 3.1 miscompile both (see docs/concepts/architecture.md, traps).
 ## subgroup: how many work-items can exchange registers without a barrier (1 where the vendor vocabulary has no shuffles). attribute: the vocabulary's
 ## text for that number in a kernel's head.
-## CMR_GROUP: the group's number in the whole launch. A long launch is cut into pieces; the global offset tells the first group of a piece.
+## CMR_GROUP: the group's number in the whole launch. A long launch is cut into pieces; the global offset tells the first group of a piece: in items, or
+## behind 2^32 items on drivers that count these in 32 bits, in groups by the second dimension.
 ## items: of a group that consists of several blocks of `block` items, which do not synchronise. registers: a limit, which NVIDIA's compiler obeys only in
 ## kernels that do not require a group size.
 <%def name="kernel_head(name, parameters, items=None)">
 #define CMR_LOCAL_ID ((idx)get_local_id(0))
-#define CMR_GROUP ((idx)(get_group_id(0) + get_global_offset(0) / ${items or block}))
+#define CMR_GROUP ((idx)(get_group_id(0) + get_global_offset(0) / ${items or block} + get_global_offset(1)))
 __kernel ${"" if registers else f"__attribute__((reqd_work_group_size({items or block}, 1, 1)))"}${attribute(subgroup) if subgroup > 1 else ""}
 void ${name}(${", ".join(parameters)})
 </%def>

@@ -9,11 +9,14 @@ from html import escape
 from clmapreduce.bench.results import Peer, Row, Run
 from clmapreduce.device.profiling.text import seconds
 from clmapreduce.notebook import columns
+from clmapreduce.terminal.fold import fold
 
 LEFT, WIDE, BAR, GAP = 250, 420, 15, 10
 """Pixels: names, bars, the height of a bar, between rows."""
 COLOURS = {"NumPy": "#8aa9d6", "SciPy": "#7fbf9a", "numba": "#e0a458", "PyKeOps": "#c98bb9"}
 OTHER = "#a0a0a0"
+_TIED = "\u00a0"
+"""A space at which no line ends."""
 STYLE = (
     "body{font:14px sans-serif;max-width:1300px;margin:2em auto;padding:0 1em}table{border-collapse:collapse}"
     "td,th{padding:3px 8px;text-align:left;white-space:nowrap;border-top:1px solid #ddd}"
@@ -108,8 +111,9 @@ def _beside(peer: Peer) -> tuple[str, ...]:
 
 
 def as_text(row: Row) -> str:
-    """A row for a terminal, 80 columns: our time, and how many times as long each peer took."""
+    """A row for a terminal, in lines of 80 columns: our time, and how many times as long each peer took."""
     if not row.right:
         return f"{row.name:<10} WRONG: an error of {row.error:.0e}, {row.limit:.0e} is allowed"
-    beside = "  ".join(f"{peer.name} {peer.ratio:.3g} ×" for peer in row.peers if not peer.failed)
-    return f"{row.name:<10}{seconds(row.seconds):>9}  {beside or 'nothing beside it'}"
+    peers = [f"{peer.name} {peer.ratio:.3g} ×".replace(" ", _TIED) for peer in row.peers if not peer.failed]
+    line = f"{row.name:<10}{seconds(row.seconds):>9}  {'  '.join(peers) or 'nothing beside it'}"
+    return fold(line, indent=21, first=0).replace(_TIED, " ")

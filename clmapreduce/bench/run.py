@@ -107,10 +107,12 @@ def show(
     for path in (output, json):
         path.touch()  # a folder that is not there is said before two minutes are over
     begin = time.perf_counter()
-    print(f"{context.device.name} ({context.device.platform}); × is a library's time by ours\n")
+    print(fold(f"{context.device.name} ({context.device.platform}); × is a library's time by ours") + "\n")
     result = run(context, names, seconds, command)
     result.save(json)
     output.write_text(page(result), encoding="utf-8")
+    for name, why in result.left_out.items():
+        print(fold(f"{name} was left out: {why}"))
     print(f"\n{fold(summary(result))}")
     print(fold(f"{time.perf_counter() - begin:.0f} s. The page is {output}, the data {json}."))
     return 0 if result.right else 1

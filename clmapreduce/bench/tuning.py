@@ -35,7 +35,7 @@ def show(
     names, seconds = selected(only, CALLS), seconds_of(seconds)
     sizes = lengths or (*SHORTER, CPU if context.device.kind == "cpu" else GPU)
     count, begin, right, faster = len(names) * len(sizes), time.perf_counter(), True, 0
-    print(f"{context.device.name} ({context.device.platform}); ms of a call before and after\n")
+    print(fold(f"{context.device.name} ({context.device.platform}); ms of a call before and after") + "\n")
     for number, case in enumerate(steps(_all(context, names, sizes), count, "calls")):
         left = max(0.0, seconds - (time.perf_counter() - begin))
         sound = _is_right(case)

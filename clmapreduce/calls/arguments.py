@@ -160,7 +160,7 @@ def gather(
     Raises ShapeError for shapes that do not broadcast, DTypeError for dtypes no kernel can hold, DeviceError for arrays
     on different devices.
     """
-    all_values = [array_or_number(v, context) for v in values]
+    all_values = [array_or_number(v, context, f"argument {i}") for i, v in enumerate(values, 1)]
     homes = _homes(all_values)
     home = home_of(list(homes.values()), context)
     arrays = [v for v in all_values if isinstance(v, ARRAYS)]
@@ -179,7 +179,7 @@ def gather_rows(values: Sequence[Any], context: Context | None, length: int | No
     broadcast. `length`: the line's length where no array gives it.
     """
     length = None if length is None else whole(length, "length")
-    all_values = [array_or_number(v, context) for v in values]
+    all_values = [array_or_number(v, context, f"argument {i}") for i, v in enumerate(values, 1)]
     homes = _homes(all_values)
     home = home_of(list(homes.values()), context)
     arrays = [v for v in all_values if isinstance(v, ARRAYS) and v.ndim]
@@ -238,15 +238,16 @@ def _input_of_rows(value: Any, shape: Shape, inexact: list[DType], home: Context
     return array_argument(value, Access.STRIDED, collapsed(value.shape, shape), varies)
 
 
-def array_or_number(value: Any, context: Context | None) -> Any:
+def array_or_number(value: Any, context: Context | None, name: str = "the array") -> Any:
+    """An argument as a number, an array or a Table. name: of an array whose file was truncated, for the ShapeError."""
     plain = isinstance(value, (bool, int, float, complex)) and not isinstance(value, np.generic)
     if plain or isinstance(value, (DeviceArray, Described)):
         return value
     if isinstance(value, Table):
-        return value.with_values(array_or_number(value.values, context))
+        return value.with_values(array_or_number(value.values, context, name))
     if is_foreign(value):
         return wrap_foreign(value, context)
-    return host_array(value)
+    return host_array(value, name)
 
 
 def home_of(homes: list[Context], context: Context | None) -> Context:

@@ -14,7 +14,7 @@ from clmapreduce.checks import refuse_masked
 from clmapreduce.device.array import DeviceArray, NumpyArray, aligned_empty, empty
 from clmapreduce.device.context import Context, is_empty
 from clmapreduce.device.exchange.hosted import starts_aligned
-from clmapreduce.device.host_array import HostArray, check_disk
+from clmapreduce.device.host_array import HostArray, check_disk, check_file
 from clmapreduce.device.long_copies import parted, read, run_writes
 from clmapreduce.device.runtime import Executable, take, translated
 from clmapreduce.device.several.split import Piece, SplitArray, empty_split, is_split, split
@@ -22,7 +22,7 @@ from clmapreduce.device.several.split_run import SplitRun
 from clmapreduce.device.streaming import Stream
 from clmapreduce.domain.line import Window
 from clmapreduce.dtypes import DType
-from clmapreduce.errors import DeviceError, DTypeError, FormulaError, ShapeError
+from clmapreduce.errors import DeviceError, DTypeError, FormulaError, ModeError, ShapeError
 from clmapreduce.formula.formula import Access
 
 Output = tuple[Shape, DType]
@@ -75,12 +75,13 @@ def _check_target(target: Any, shape: Shape, dtype: DType, context: Context) -> 
             raise ShapeError("out is read-only; pass a writable array")
         if not np.can_cast(dtype, target.dtype, "safe"):
             raise DTypeError(f"out has dtype {target.dtype}, which cannot hold the result's {dtype} without loss")
+        check_file(target, "out")
         check_disk(target, "out")
 
 
 class Call:
-    """Collects the buffers of one call, then runs it. `in_step`: nothing of an input is read after the output at its
-    place was written. `partly`: which outputs are only written in part; the rest of their targets stays as it is.
+    """Collects the buffers of one call, then runs it, once. `in_step`: nothing of an input is read after the output at
+    its place was written. `partly`: which outputs are only written in part; the rest of their targets stays as it is.
     """
 
     def __init__(self, arguments: Arguments, in_step: bool = True, partly: Sequence[bool] = ()) -> None:
@@ -93,6 +94,7 @@ class Call:
         self._after: list[Any] = []
         self._temporary: list[hostsched.Buffer] = []
         self._alive: list[Any] = []
+        self._has_run = False
         self._window: Window | None = None
         self._hosts: dict[str, HostArray] = {}
         self._pieces: dict[str, Sequence[Piece]] = {}
@@ -196,8 +198,12 @@ class Call:
     def run(
         self, executable: Executable, outputs: Sequence[Output], targets: Sequence[Any], wait_for: Sequence[Any]
     ) -> list[Any]:
-        """Launches, and gives one result per output: the target, a DeviceArray not waited for, or a NumPy array."""
-        waiting = False
+        """Launches, and gives one result per output: the target, a DeviceArray not waited for, or a NumPy array. Raises
+        ModeError for a second time.
+        """
+        if self._has_run:
+            raise ModeError("a call runs once, because its buffers go back to other calls then; prepare it again")
+        self._has_run, waiting = True, False
         results: list[Any] = []
         copies: list[tuple[NumpyArray, NumpyArray]] = []
         try:

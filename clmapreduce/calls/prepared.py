@@ -38,7 +38,7 @@ class Planned:
 
 @dataclass
 class Prepared:
-    """A call that is ready to run: all checks passed, kernels built."""
+    """A call that is ready to run, once: all checks passed, kernels built."""
 
     executable: Executable
     call: Call
@@ -84,7 +84,7 @@ class Prepared:
         """Launches what computes the arrays that kernels read beside the arguments, unless they are known."""
 
     def run(self) -> list[Any]:
-        """One result per output, `then` applied to them."""
+        """One result per output, `then` applied to them. Raises ModeError for a second time."""
         record = recorder()
         if record is not None:
             record(self)

@@ -1,4 +1,6 @@
-"""Host arrays that pass through device memory a part at a time; those in files are checked part by part."""
+"""Host arrays in files, which may be shorter than the arrays by now, and host arrays that pass through device memory a
+part at a time, whose files are checked part by part.
+"""
 
 from __future__ import annotations
 
@@ -33,13 +35,32 @@ class HostArray:
         begin, end = first * self.nbytes, (first + count) * self.nbytes
         if self._file is not None:
             mapping, offset = self._file
-            size = mapping.size()
-            if size < offset + end:
-                raise ShapeError(
-                    f"{self._name} is mapped from a file that has {size} bytes now, and reaches to byte "
-                    f"{offset + self._bytes.nbytes}; the file was truncated, nothing of the result counts"
-                )
+            _check_size(mapping, offset + end, offset + self._bytes.nbytes, self._name)
         return self._bytes[begin:end]
+
+
+def check_file(values: np.ndarray[Any, Any], name: str) -> None:
+    """Raises ShapeError where the file behind an array ends before the array: to read there would end the process.
+    Arrays that lie in no file pass.
+    """
+    if values.base is None or not values.size:
+        return
+    file = _file_of(values)
+    if file is not None:
+        mapping, offset = file
+        steps = zip(values.shape, values.strides, strict=True)
+        reach = offset + values.itemsize + sum((extent - 1) * max(stride, 0) for extent, stride in steps)
+        _check_size(mapping, reach, reach, name)
+
+
+def _check_size(mapping: mmap.mmap, needed: int, reach: int, name: str) -> None:
+    """Raises ShapeError for a file of fewer bytes than are needed. reach: where the array ends in it."""
+    size = mapping.size()
+    if size < needed:
+        raise ShapeError(
+            f"{name} is mapped from a file that has {size} bytes now, and reaches to byte {reach}; the file was "
+            "truncated, nothing of the result counts"
+        )
 
 
 def check_disk(values: np.ndarray[Any, Any], name: str) -> None:

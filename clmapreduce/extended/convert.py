@@ -5,18 +5,16 @@ the words hold it.
 from __future__ import annotations
 
 import math
-from decimal import Context, Decimal, InvalidOperation
+from decimal import Decimal, InvalidOperation
 from fractions import Fraction
 from typing import Any
 
 import numpy as np
 
 from clmapreduce.checks import dtype_of, quoted, whole
-from clmapreduce.dtypes import DD, DType, count_words, is_extended, word_of
+from clmapreduce.dtypes import DD, DType, count_words, is_extended, with_digits, word_of
 from clmapreduce.errors import ArgumentError, DTypeError
-
-EXACT = 1500
-"""Digits that any sum of float64 has room in: 309 before the point, 1074 behind it."""
+from clmapreduce.extended_number import EXACT, decimal_sum
 
 
 def extended(values: Any, dtype: Any = DD) -> Any:
@@ -27,12 +25,12 @@ def extended(values: Any, dtype: Any = DD) -> Any:
     rounded to the first word, the rest to the next word, and so on; infinities and NaN are unchanged. Raises DTypeError
     naming a value of another kind.
     """
-    target = dtype_of(dtype)
+    target = with_digits(dtype_of(dtype))
     if not is_extended(target):
         raise DTypeError(f"cm.extended makes cm.dd, cm.df, cm.qd or cm.qf, not {target}")
     source = values if isinstance(values, np.ndarray) else _object_array(values)
     if source.dtype == target:
-        return source.copy()
+        return source.astype(target)
     if source.dtype.kind == "f" and source.dtype.itemsize <= 8:
         return _split(source, target)
     out = np.empty(source.shape, target)
@@ -66,20 +64,16 @@ def exact(values: Any, kind: Any = Fraction, digits: int | None = None) -> Any:
 def _total(words: list[float], kind: Any, digits: int | None) -> Any:
     """The sum of some floats."""
     if kind in (Decimal, str):
-        context = Context(prec=digits or EXACT)
-        number = context.create_decimal(_decimal(words) if math.isfinite(words[0]) else words[0])
+        number = decimal_sum(words, digits or EXACT)
         return number if kind is Decimal else str(number)
     if kind is Fraction and not all(map(math.isfinite, words)):
         return sum(words)
-    return sum(map(kind, words[1:]), kind(words[0]))
-
-
-def _decimal(words: list[float]) -> Decimal:
-    """The exact sum of finite floats; a zero has the sign of the first."""
-    total, context = Decimal(words[0]), Context(prec=EXACT)
-    for word in words[1:]:
-        total = context.add(total, Decimal(word)) if word else total
-    return total
+    try:
+        return sum(map(kind, words[1:]), kind(words[0]))
+    except TypeError:
+        raise DTypeError(
+            f"cm.exact cannot make {quoted(kind)} of floats; use Fraction, Decimal, str, float or mpmath.mpf"
+        ) from None
 
 
 def _object_array(values: Any) -> Any:

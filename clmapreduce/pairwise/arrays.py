@@ -39,7 +39,7 @@ def gather_pairs(
     DTypeError naming the variable, DeviceError for arrays on different devices.
     """
     labels = {variable: (names or {}).get(variable, _name(variable)) for variable in arrays}
-    values = {variable: array_or_number(array, context) for variable, array in arrays.items()}
+    values = {v: array_or_number(array, context, labels[v]) for v, array in arrays.items()}
     homes = {id(v.context): v.context for v in values.values() if isinstance(v, DeviceArray)}
     home = home_of(list(homes.values()), context)
     for variable, value in values.items():

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from clmapreduce.domain.marked import Marked
+from clmapreduce.domain.marked import Marked, marked
 from clmapreduce.domain.segments import Segments
 from clmapreduce.dtypes import DType
 from clmapreduce.formula.formula import Formula
@@ -158,13 +158,30 @@ class RunEndsRequest(PlanRequest):
 
 @dataclass(frozen=True)
 class ByKeyRequest(PlanRequest):
-    """The reductions of marked runs. keys: the dtype of those that are brought along, if any. last: as above."""
+    """The reductions of marked runs. keys: the dtype of those that are brought along, if any. last: as above. fixed:
+    the chunks of the marks stay as they are.
+    """
 
     layout: SegmentLayout
     line: Marked
     keys: DType | None
     last: bool
     box: TeamBox
+    fixed: bool
+
+    @property
+    def mode(self) -> ComputeMode:  # type: ignore[override]
+        return ComputeMode.PARALLEL
+
+    @property
+    def sizes(self) -> tuple[int, ...]:
+        return (self.line.length,)
+
+    def boxes(self, facts: Facts) -> Mapping[str, TeamBox]:
+        return {} if self.fixed else {"box": self.box}
+
+    def in_box(self, name: str, box: TeamBox) -> ByKeyRequest:
+        return replace(self, box=box, line=marked(self.line.length, box.share(self.line.length)))
 
     @property
     def work(self) -> float:
@@ -174,4 +191,4 @@ class ByKeyRequest(PlanRequest):
         return replace(self, layout=self.layout.in_float32())
 
     def plan(self, facts: Facts) -> Plan:
-        return plan_keyed(self.layout, self.line, self.keys, self.last, ComputeMode.PARALLEL, facts, self.box)
+        return plan_keyed(self.layout, self.line, self.keys, self.last, self.mode, facts, self.box)

@@ -80,7 +80,7 @@ def prepare_reduction(
         raise ShapeError(f"{op.name} reduces one array, {len(values)} are given")
     x, context = _array(values[0], options.context), options.context
     where = None if along.where is True else along.where
-    keep = None if where is None else _mask(array_or_number(where, context), x.shape)
+    keep = None if where is None else _mask(array_or_number(where, context, "where"), x.shape)
     context = _home([x, keep], context)
     first = [] if along.initial is None else [array_or_number(along.initial, context)]
     if any(product(getattr(value, "shape", ())) != 1 for value in first):

@@ -14,7 +14,7 @@ from typing import Any, Literal, TypeAlias
 
 import numpy as np
 
-from clmapreduce.dtypes import DType, is_complex, record
+from clmapreduce.dtypes import DType, dtype_name, is_complex, record
 from clmapreduce.errors import DTypeError
 from clmapreduce.formula.content import HasContent
 from clmapreduce.formula.functions import as_node
@@ -113,7 +113,7 @@ class ReductionOp(ABC):
         """The operator for values of this dtype. `fp64`: whether the device computes float64."""
 
     def refuse(self, value: DType, why: str) -> DTypeError:
-        return DTypeError(f"{self.name}: values of dtype {value} {why}")
+        return DTypeError(f"{self.name}: values of dtype {dtype_name(value)} {why}")
 
 
 def wide_integer(dtype: DType) -> DType:

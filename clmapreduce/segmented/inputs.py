@@ -32,7 +32,10 @@ def gathered(arrays: Sequence[Any], context: Context | None, names: Sequence[str
     for name, one in zip(names, arrays, strict=True):
         if one is None and not name.endswith("?"):
             raise DTypeError(f"{name} is None; give an array")
-    values = [None if v is None else array_or_number(v, context) for v in arrays]
+    values = [
+        None if v is None else array_or_number(v, context, name.rstrip("?"))
+        for v, name in zip(arrays, names, strict=True)
+    ]
     homes = {id(v.context): v.context for v in values if isinstance(v, DeviceArray)}
     home = home_of(list(homes.values()), context)
     plain = tuple(v if v is None or isinstance(v, DeviceArray) else contiguous(np.asarray(v)) for v in values)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -32,7 +33,14 @@ from clmapreduce.segmented.inputs import Columns, Gathered, columns, gathered
 from clmapreduce.segmented.lines import Row, mapped
 from clmapreduce.segmented.plan_calls import PlanCalls
 from clmapreduce.segmented.reduce import Mapped, column_result, front_of, prepare_columns, segment_call
-from clmapreduce.segmented.run_ends import find_marks, marked_layout, marks_box, prepare_marked
+from clmapreduce.segmented.run_ends import (
+    KeyedCall,
+    find_marks,
+    keyed_request,
+    marked_layout,
+    marks_box,
+    prepare_marked,
+)
 from clmapreduce.segmented.runs import Equal, Runs, check_count, find_runs, keys_on_device
 from clmapreduce.segmented.streamed.keys import StreamedKeys, streamed_keys
 from clmapreduce.sorting.arrays import same, sorted_with
@@ -94,12 +102,17 @@ def reduce_by_key(
     layout = None if box is None else marked_layout(call, data, inputs.context)
     if box is None or layout is None:
         return _by_places(inputs, data, call, equal, key, count, options)
-    marks = find_marks(inputs, equal, key, True, box, options)
+    request = keyed_request(layout, data.length, inputs.arrays[0].dtype, key == "last", box, count == "device")
+    planned: Any = inputs.context.measured(request).boxed
+    inputs = keys_on_device(inputs)
+    marking = partial(find_marks, inputs, equal, key, True, options=options)
+    marks = marking(box=planned.box)
     rows = data.length if count == "device" else int(marks.count.to_numpy())
     keys_out, reduced_out = _targets(out, [((rows,), inputs.arrays[0].dtype)], inputs.context)
     targets = None if out is None else (reduced_out, keys_out)
     last = Options(mode, inputs.context, wait_for, targets)
-    reduced, each = prepare_marked(layout, call, data, marks, rows, last, inputs.on_device).run()
+    prepared = prepare_marked(request, call, data, marks, rows, last, inputs.on_device)
+    reduced, each = KeyedCall(**vars(prepared), marking=lambda box: marking(box=box)).run()
     return (each, reduced) if count == "host" else (each, reduced, _delivered(marks.count, None, inputs.on_device))
 
 
@@ -258,7 +271,9 @@ class KeyPlan:
         accumulate: Accumulate = "auto", mode: str = "auto", wait_for: Sequence[Any] = (), out: Any = None,
         progress: Any = None,
     ) -> Any:  # fmt: skip
-        """(keys, reduced), with the same bits as `cm.reduce_by_key`; the keys are `keys`. out: for the reductions."""
+        """(keys, reduced), with the same bits as `cm.reduce_by_key` in its default launch box; the keys are `keys`.
+        out: for the reductions.
+        """
         arrays, front = front_of(values, map)
         options = Options(mode, self.context, wait_for, out)
 
@@ -270,7 +285,8 @@ class KeyPlan:
                 layout = marked_layout(call, data, self.context)
             if self._marks is None or layout is None:
                 return prepare_columns(self._geometry, data, call, options, inputs.on_device)
-            return prepare_marked(layout, call, data, self._marks, self.runs, options, inputs.on_device)
+            request = keyed_request(layout, data.length, None, self._marks.last, self._marks.box, fixed=True)
+            return prepare_marked(request, call, data, self._marks, self.runs, options, inputs.on_device)
 
         reduced = self._calls.run((op, map, init, accumulate), dict(enumerate(arrays, 1)), options, prepare)
         return _delivered(self._runs.keys, None, isinstance(reduced, DeviceArray)), reduced

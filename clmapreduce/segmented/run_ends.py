@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 
@@ -12,10 +14,12 @@ from clmapreduce.calls.prepared import Prepared, prepare
 from clmapreduce.device.array import DeviceArray
 from clmapreduce.device.context import Context
 from clmapreduce.domain.marked import Marked, marked
+from clmapreduce.dtypes import DType
 from clmapreduce.errors import ShapeError
 from clmapreduce.formula.formula import Access
 from clmapreduce.modes import ComputeMode
 from clmapreduce.planning.mode import choose_mode
+from clmapreduce.planning.request import PlanRequest
 from clmapreduce.planning.segments import ByKeyRequest, RunEndsRequest
 from clmapreduce.schemes.segments.boxes import TeamBox, marked_team_box
 from clmapreduce.schemes.segments.by_key import suits_marks
@@ -78,25 +82,50 @@ def marked_layout(call: SegmentCall, values: Columns, context: Context) -> Segme
     return layout if suits_marks(layout, context.facts) else None
 
 
+@dataclass
+class KeyedCall(Prepared):
+    """A reduction of marked runs that is ready to run. marking: finds the marks in a box."""
+
+    marking: Callable[[TeamBox], Marks] | None = None
+
+    def planned_as(self, request: PlanRequest, arguments: Arguments, owner: Any) -> Prepared:
+        """As of any call, on marks for the chunks of that box."""
+        executable = arguments.context.executable(request, owner)
+        planned: Any = request.boxed
+        assert self.marking is not None
+        marks = self.marking(planned.box)
+        own = _vectors(marks)
+        first = replace(arguments.inputs[0], value=marks.words)
+        inputs = (first, *arguments.inputs[1 : -len(own)], *own)
+        return prepare(replace(arguments, inputs=inputs), executable, self.outputs, Options(), in_step=False)
+
+
+def keyed_request(
+    layout: SegmentLayout, length: int, key: DType | None, last: bool, box: TeamBox, fixed: bool
+) -> ByKeyRequest:
+    """The request for reductions of so many elements by their marks. Arguments as of a ByKeyRequest."""
+    return ByKeyRequest(layout, marked(length, box.share(length)), key, last, box, fixed)
+
+
 def prepare_marked(
-    layout: SegmentLayout, call: SegmentCall, values: Columns, marks: Marks, runs: int, options: Options,
+    request: ByKeyRequest, call: SegmentCall, values: Columns, marks: Marks, runs: int, options: Options,
     on_device: bool,
 ) -> Prepared:  # fmt: skip
     """Everything up to the launch that reduces runs and, with spare keys, gives a key of each as its second result.
-    runs: as many as there are, or more. Raises ShapeError where the lengths differ.
+    runs: as many as there are, or more. request: in the static box. Raises ShapeError where the lengths differ.
     """
-    context = options.context
+    context, layout = options.context, request.layout
     assert context is not None
     if values.length != marks.line.length:
         raise ShapeError(f"values has length {values.length}, the segments are made for {marks.line.length}")
-    inputs = [*inputs_of(layout, call, _elements(values), marks.words), _vector(marks.bases)]
+    inputs = [*inputs_of(layout, call, _elements(values), marks.words), *_vectors(marks)]
     outputs = [((runs,), layout.op.result)]
-    key = None
     if marks.spare is not None:
-        key = marks.spare.dtype
-        inputs.append(_vector(marks.spare))
-        outputs.append(((runs,), key))
-    executable = context.executable(ByKeyRequest(layout, marks.line, key, marks.last, marks.box))
+        outputs.append(((runs,), marks.spare.dtype))
+    executable = context.executable(request)
+    planned: Any = executable.key
+    if planned.boxed.box != marks.box:  # another thread has just measured a box, or the chunks are those of a plan
+        executable = context.executable(replace(request.in_box("box", marks.box), fixed=True))
     arguments = Arguments(context, tuple(inputs), (runs,), on_device)
     return prepare(arguments, executable, outputs, options, in_step=False)
 
@@ -105,5 +134,7 @@ def _elements(values: Columns) -> list[Element]:
     return [Element(v) for v in values.arrays]
 
 
-def _vector(array: DeviceArray) -> Argument:
-    return Argument(array, Signature(array.dtype, Access.VECTOR))
+def _vectors(marks: Marks) -> list[Argument]:
+    """What a call reads of the marks behind its other arguments."""
+    arrays = [marks.bases] if marks.spare is None else [marks.bases, marks.spare]
+    return [Argument(array, Signature(array.dtype, Access.VECTOR)) for array in arrays]

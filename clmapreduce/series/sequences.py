@@ -14,7 +14,7 @@ from clmapreduce.calls.tracing import check_device
 from clmapreduce.checks import dtype_of, switch, whole
 from clmapreduce.device.array import DeviceArray
 from clmapreduce.device.context import Context, context_of
-from clmapreduce.dtypes import FLOAT32, FLOAT64, DType, check_supported
+from clmapreduce.dtypes import FLOAT32, FLOAT64, INT32, DType, check_supported, dtype_name, is_extended, word_of
 from clmapreduce.errors import DTypeError
 from clmapreduce.formula.functions import cast
 from clmapreduce.formula.node import Node, index
@@ -73,8 +73,8 @@ def factorials(
 
     Method: the integers 1 … n are a map over the index; `Partials` of their products; each factorial is a product of
     some partials, by the bits of its number. Raises DTypeError naming the largest n that fits: 12 for int32, 20 for
-    int64, 34 for float32, 170 for float64. exact=True: a list of Python's integers of any size; it takes no other
-    keywords.
+    int64, 34 for float32, `cm.df` and `cm.qf`, 170 for float64, `cm.dd` and `cm.qd`. exact=True: a list of Python's
+    integers of any size; it takes no other keywords.
     """
     check_order(n, "n")
     if switch(exact, "exact"):
@@ -97,16 +97,17 @@ def check_factorials(count: int, dtype: DType) -> None:
     largest = largest_factorial(dtype)
     if count > largest + 1:
         raise DTypeError(
-            f"{count - 1}! does not fit {dtype} (exact=True gives integers of any size); the largest n that fits is "
-            f"{largest}"
+            f"{count - 1}! does not fit {dtype_name(dtype)} (exact=True gives integers of any size); "
+            f"the largest n that fits is {largest}"
         )
 
 
 def largest_factorial(dtype: DType) -> int:
     """The largest n whose factorial `dtype` holds as a finite number."""
-    if dtype.kind not in "iufc":
+    word = word_of(dtype)
+    if word.kind not in "iufc":
         raise DTypeError(f"factorials need a numeric dtype, not {dtype}")
-    limit = int(np.iinfo(dtype).max) if dtype.kind in "iu" else int(np.finfo(dtype).max)
+    limit = int(np.iinfo(word).max) if word.kind in "iu" else int(np.finfo(word).max)
     n, value = 0, 1
     while value * (n + 1) <= limit:
         n += 1
@@ -133,7 +134,7 @@ def conversion(dtype: DType) -> Map:
 @lru_cache(maxsize=32)
 def _counting(dtype: DType) -> Callable[[], Node]:
     """The formula of 1, 2, 3, … in a dtype."""
-    return lambda: cast(index + 1, dtype)
+    return lambda: cast(cast(index + 1, INT32) if is_extended(dtype) else index + 1, dtype)
 
 
 def _check_integer_power(base: int, n: int, dtype: DType) -> None:

@@ -8,7 +8,7 @@ from html import escape
 
 import pyopencl as cl
 
-from hostsched.device.traits import DriverTraits, traits_of, with_subgroups
+from hostsched.device.traits import DriverTraits, traits_of, with_subgroups, with_wide_vectors
 from hostsched.errors import WrongArgument
 
 __all__ = ["Device", "DeviceFacts", "read_facts"]
@@ -22,6 +22,7 @@ _DRIVER_MAKERS = (
     ("intel", "intel"),
     ("apple", "apple"),
 )
+_WIDE = 16  # float32 in 512 bits
 _SUBGROUPS = {"nvidia": 32, "amd": 64}
 # What cl_templates/vendor/subgroups relies on; the last one takes the width of sub-groups from the kernel.
 _SUBGROUP_EXTENSIONS = frozenset((
@@ -79,6 +80,8 @@ class DeviceFacts:
     def traits(self) -> DriverTraits:
         """How the driver's maker differs from others, on this device."""
         traits = traits_of(self.vendor)
+        if traits.wide_from is not None and self.kind == "cpu" and self.vector_floats >= _WIDE:
+            return with_wide_vectors(traits) if pocl_version(self.platform_version) >= traits.wide_from else traits
         width = traits.cpu_subgroups
         suits = self.kind == "cpu" and self.sized_subgroups and 1 < width <= self.vector_floats
         return with_subgroups(traits, width) if suits else traits

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-__all__ = ["DriverTraits", "traits_of", "with_subgroups"]
+__all__ = ["DriverTraits", "traits_of", "with_subgroups", "with_wide_vectors"]
 
 
 @dataclass(frozen=True)
@@ -15,7 +15,9 @@ class DriverTraits:
 
     vocabulary: the helpers that kernels use, a file of cl_templates/vendor, or several: "a+b". exchange_width: how many
     work-items exchange registers, a power of two and at most 32, the items of a warp. cpu_subgroups: the same by
-    OpenCL's sub-groups, on CPUs whose vectors hold that many float32. register_fragments: whether work-items hold
+    OpenCL's sub-groups, on CPUs whose vectors hold that many float32. wide_from: PoCL's version from which on
+    its compiler takes operators on vectors of 512 bits, on CPUs that have them; None where its vocabulary says it all.
+    register_fragments: whether work-items hold
     operands of matrix products in registers, in a known layout. limits_registers: whether the compiler accepts a limit
     of an item's registers. groups_may_return: whether a group may leave a loop with barriers early, all its items
     together. halves_wide_calls: whether the library's functions take vectors of at most 256 bits. vectors_of_half:
@@ -24,12 +26,14 @@ class DriverTraits:
     whether launches of one kernel with other grids or offsets must wait for each other. spin_us: how long a wait polls
     before it sleeps. one_waiter: whether at most one thread may wait inside the driver. loads_late: whether threads of
     the driver load a kernel's code when it is first launched. correct_division: build options with which quotients and
-    square roots of float32 are rounded correctly, where they are not without.
+    square roots of float32 are rounded correctly, where they are not without. short_offsets: whether kernels see 32
+    bits of a global offset only.
     """
 
     vocabulary: str = "portable"
     exchange_width: int = 1
     cpu_subgroups: int = 1
+    wide_from: tuple[int, int] | None = None
     register_fragments: bool = False
     limits_registers: bool = False
     groups_may_return: bool = False
@@ -42,19 +46,21 @@ class DriverTraits:
     one_waiter: bool = False
     loads_late: bool = False
     correct_division: tuple[str, ...] = ()
+    short_offsets: bool = False
 
 
 _TRAITS = {
     "nvidia": DriverTraits(
         "nvidia", exchange_width=32, register_fragments=True, limits_registers=True, groups_may_return=True,
         vectors_of_half=False, correct_division=("-cl-fp32-correctly-rounded-divide-sqrt",),
+        short_offsets=True,  # PTX has them in %envreg3, %envreg4, %envreg5, of 32 bits each
     ),
     "intel": DriverTraits("intel", cpu_subgroups=16, spin_us=20, one_waiter=True),
     # PoCL fails to build, without an error in its log, where another process is writing the same kernel into its cache:
     # 1 of 200 cold starts, in groups of eight processes (PoCL 3.0). The build is right once the other has written.
     "pocl": DriverTraits(
         "pocl", halves_wide_calls=True, keeps_kernels=True, retry_pauses=(0.1, 0.5, 2.0), counts_versions=True,
-        loads_late=True,
+        loads_late=True, wide_from=(5, 0),
     ),
 }  # fmt: skip
 
@@ -62,6 +68,11 @@ _TRAITS = {
 def traits_of(vendor: str) -> DriverTraits:
     """The traits of a maker's drivers ("nvidia", "pocl", …); OpenCL's promises where nothing else is known."""
     return _TRAITS.get(vendor, DriverTraits())
+
+
+def with_wide_vectors(traits: DriverTraits) -> DriverTraits:
+    """The same traits with the words for vectors of 512 bits before their own."""
+    return replace(traits, vocabulary=f"wide+{traits.vocabulary.removeprefix('wide+')}")
 
 
 def with_subgroups(traits: DriverTraits, width: int) -> DriverTraits:

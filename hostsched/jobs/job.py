@@ -29,7 +29,7 @@ class KernelJob:
     Every Buffer in `args` must be in `reads`, `writes` or both; else ValueError, since a wait would be missing. `work`
     is the approximate number of operations of the launch; 0 if it is unknown. `first` is the number of groups before
     these, which other launches run. A launch with much work is cut into pieces: its kernel computes its group as
-    `get_group_id(0) + get_global_offset(0) / group_size`, and must not use the number of groups.
+    `get_group_id(0) + get_global_offset(0) / group_size + get_global_offset(1)`, and must not use the number of groups.
     """
 
     kernel: Kernel

@@ -45,6 +45,7 @@ class Commands:
     def __init__(self, device: Device, profile: bool = False, context: cl.Context | None = None) -> None:
         self.device = device
         self.facts: DeviceFacts = device.facts
+        self._short_offsets = device.facts.traits.short_offsets
         self.space: SharedContext = shared_context(device, context)
         self.context: cl.Context = self.space.cl
         self.lock: AbstractContextManager[Any] = self.space.lock
@@ -145,7 +146,7 @@ class Commands:
         stay as they are. `owned`, unless None, is kept alive until the command has ended.
         """
         groups, group_size, first = grid
-        offset = (first * group_size,) if first else None
+        where = grid.sizes(self._short_offsets)
         versions = kernel.versions
         if versions is not None:
             waits = versions.waits(groups * group_size, first > 0, waits)
@@ -155,9 +156,7 @@ class Commands:
                 opencl.set_buffers(kernel.cl, buffers)
             if scalars:
                 opencl.set_scalars(kernel.cl, scalars)
-            event = opencl.enqueue_kernel(
-                self._queue, kernel.cl, (groups * group_size,), (group_size,), offset, waits or None
-            )
+            event = opencl.enqueue_kernel(self._queue, kernel.cl, *where, waits or None)
         except cl.Error as error:
             if entry is not None:
                 self._in_flight.forget(entry)

@@ -71,10 +71,11 @@ def test_pyopencl_shares_a_part(first: int, context: cm.Context, rng: np.random.
 
 
 def test_pyopencl_waits_for_earlier_calls(context: cm.Context, gate: cl.UserEvent, mode: str) -> None:
-    """For a write to be read, and for a read before it writes."""
-    ones = cm.array(np.ones(PRIME, np.float32), context)
+    """For a write to be read, and for a read before it writes. Where a queue keeps its order, an upload would wait for
+    calls that wait for the gate: arrays come first.
+    """
+    ones, read = (cm.array(np.ones(PRIME, np.float32), context) for _ in range(2))
     theirs = DOUBLE(ones, mode=mode, wait_for=[gate]).to_pyopencl()
-    read = cm.array(np.ones(PRIME, np.float32), context)
     doubled = DOUBLE(read, mode=mode, wait_for=[gate])
     over = read.to_pyopencl()
     assert hold(theirs) and hold(over)

@@ -65,6 +65,14 @@ def test_what_lost_is_said_first() -> None:
     assert "WRONG" in as_text(wrong) and "NumPy 1.25 ×" in as_text(ROWS[0])
 
 
+def test_a_row_with_many_peers_takes_several_lines() -> None:
+    """A peer and its ratio stay together."""
+    peers = [Peer(name, 12.5, 1.0, 0.0, [1.0]) for name in ("NumPy", "numba", "PyTorch (cuda)", "CuPy", "PyTorch (cpu)")]
+    lines = as_text(replace(ROWS[0], peers=peers)).splitlines()
+    assert len(lines) > 1 and max(map(len, lines)) <= 80 and lines[1].startswith(21 * " " + "CuPy 12.5 ×")
+    assert " ".join(" ".join(lines).split()).count("×") == 5 and "PyTorch (cpu) 12.5 ×" in " ".join(lines)
+
+
 @pytest.mark.parametrize("ratios", [[], [1.0], [1e-3], [1e4], [0.9999, 1.0001]])
 def test_any_ratios_fit(ratios: list[float]) -> None:
     row = replace(ROWS[0], peers=[Peer("NumPy", ratio, 1.0, 0.0, [1.0]) for ratio in ratios])

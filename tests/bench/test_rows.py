@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +12,7 @@ import pytest
 
 import clmapreduce as cm
 from clmapreduce import cli
-from clmapreduce.bench import run
+from clmapreduce.bench import libraries, run
 from clmapreduce.bench.libraries import Libraries, as_numpy
 from clmapreduce.bench.race import LEAST, Case, Timing, race
 
@@ -65,6 +66,39 @@ def test_a_library_that_does_not_load_is_left_out(monkeypatch: pytest.MonkeyPatc
     monkeypatch.setenv("CXX", "no-such-compiler")
     assert libraries.module("pykeops.numpy") is None and libraries.module("no_such_library") is None
     assert libraries.left_out.keys() <= {"pykeops"}
+
+
+FAKE = """
+import os, sys, time
+
+def njit(**options):
+    {crash}
+    return lambda function: function
+
+prange = range
+"""
+
+
+@pytest.mark.parametrize(
+    ("crash", "why"),
+    [("os.kill(os.getpid(), 11)", "ended its process by SIGSEGV"), ("os._exit(3)", "ended its process with code 3"),
+     ("raise OSError('no licence')", "with code 1: OSError: no licence"), ("time.sleep(99)", "had not ended after 3 s"),
+     ("sys.path", "")],
+)  # fmt: skip
+def test_a_library_that_ends_the_process_is_left_out(
+    crash: str, why: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """In its first call, which compiles native code. One that survives is used."""
+    (tmp_path / "numba.py").write_text(FAKE.format(crash=crash))
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.delitem(sys.modules, "numba", raising=False)
+    monkeypatch.setattr(libraries, "SECONDS", 3 if "sleep" in crash else 60)
+    own = Libraries(on_gpu=False)
+    module = own.module("numba")
+    assert (module is None) == bool(why) and own.left_out.keys() == ({"numba"} if why else set())
+    assert why in own.left_out.get("numba", "")
+    assert module is None or module.__file__ == str(tmp_path / "numba.py")
+    assert module is None or sys.modules.pop("numba") is module
 
 
 def test_a_ratio_is_the_median_of_ratios_within_rounds() -> None:

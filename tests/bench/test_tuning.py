@@ -28,14 +28,15 @@ def alone(monkeypatch: pytest.MonkeyPatch) -> None:
     """
     monkeypatch.setattr(tuned, "__version__", secrets.token_hex(8))
     monkeypatch.setattr(tuned, "TABLE", tuned.BoxStore())
-    monkeypatch.setattr(LineBoxes, "limits", {ComputeMode.SEQUENTIAL: {"unroll": (1, 8)}})
+    limits = {ComputeMode.SEQUENTIAL: {"unroll": (1, 8)}, ComputeMode.PARALLEL: {"unroll": (1, 8)}}
+    monkeypatch.setattr(LineBoxes, "limits", limits)
     monkeypatch.setattr(Lanes, "limits", {ComputeMode.SEQUENTIAL: {"unroll": (2, 8)}})
     monkeypatch.setattr(Rows, "limits", {ComputeMode.SEQUENTIAL: {"tile": (256, 1024)}})
     first: list[Any] = []
 
     def compare(champion: Any, challenger: Any) -> tuple[float, float]:
-        first[:] = first or [challenger.box]
-        return 1.0, 0.5 if challenger.box == first[0] else 1.1
+        first[:] = first or [challenger]
+        return 1.0, 0.5 if challenger is first[0] else 1.1
 
     monkeypatch.setattr(search, "compared", compare)
 

@@ -14,7 +14,7 @@ from cl_templates.loader import vocabularies
 from clmapreduce.reductions import NAMED
 from clmapreduce.reductions.text import OperatorText
 
-VENDORS = ["portable", "clang", "nvidia", "pocl", "intel", "subgroups"]
+VENDORS = ["portable", "clang", "nvidia", "pocl", "intel", "subgroups", "wide"]
 ATTRIBUTE = "kernel_attribute"
 
 

@@ -78,7 +78,7 @@ def calls(rng: np.random.Generator, marker: str) -> list[Any]:
 def test_every_worker_has_a_device(client: Any) -> None:
     """All GPUs by turns, else the best device; a worker that is started again keeps it."""
     gpus = [device for device in cm.devices() if device.kind == "gpu"]
-    expected = (gpus or cm.devices()[:1] * 2)[:2]
+    expected = ((gpus or cm.devices()[:1]) * 2)[:2]
     assert sorted(cm.dask.to_devices(client).values()) == sorted(device.name for device in expected)
     client.restart(timeout=60)
     wishes = client.run(lambda: os.environ["CLMR_DEVICE"]).values()

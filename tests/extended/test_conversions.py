@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from decimal import Decimal
+import pickle
+from decimal import Context, Decimal
 from fractions import Fraction
 from typing import Any
 
@@ -26,6 +27,28 @@ def test_each_value_becomes_the_nearest_words(dtype: Any, rng: np.random.Generat
             rest -= Fraction(word)
 
 
+@pytest.mark.parametrize(("dtype", "digits"), [("df", 14), ("dd", 31), ("qf", 28), ("qd", 60)])
+def test_single_numbers_print_all_of_their_digits(
+    dtype: str, digits: int, context: cm.Context, mode: str, rng: np.random.Generator
+) -> None:
+    """As Decimals do, whatever made the number, and from arrays whose dtype has the same fields alone."""
+    kind = DTYPES[dtype]
+    x = numbers(rng, 33, kind)
+    total = cm.Reduce("sum")(x, context=context, mode=mode)
+    plain = x.astype([(name, kind[0]) for name in kind.names])
+    assert type(plain[0]) is np.void
+    same = cm.Reduce("sum")(plain, context=context, mode=mode)
+    scanned = cm.Scan("sum")(plain, context=context, mode=mode)[-1]
+    for number in (x[0], total, same, scanned, cm.array(plain, context).to_numpy()[5], pickle.loads(pickle.dumps(total))):
+        exact = cm.exact(number, Decimal)
+        assert str(number) == str(Context(prec=digits).create_decimal(exact)) == cm.exact(number, str, digits=digits)
+        assert repr(number) == f"<cm.{dtype} {number}>" and f"{number}" == str(number)
+        assert f"{number:+.70f}" == f"{exact:+.70f}"
+        assert float(number) == float(exact) and int(number) == int(exact)
+    assert [str(v) for v in cm.extended(["inf", "nan", "-0", 5], kind)] == ["Infinity", "NaN", "-0", "5"]
+    assert str(cm.extended("0.1", cm.qd)) == "0." + "1".ljust(60, "0")
+
+
 def test_kinds_of_values() -> None:
     tenth = cm.extended("0.1")
     assert tenth.dtype == cm.dd and tenth.shape == ()
@@ -36,6 +59,8 @@ def test_kinds_of_values() -> None:
     assert np.signbit(cm.extended(["-0.0", "-0"])["hi"]).all()
     assert cm.exact(cm.extended(np.longdouble(1) / 3)) == Fraction(*(np.longdouble(1) / 3).as_integer_ratio())
     assert cm.extended(tenth, cm.df)["hi"] == np.float32(0.1)
+    with pytest.raises(cm.DTypeError, match=r"cm.exact cannot make .*list"):
+        cm.exact(tenth, list)
 
 
 @pytest.mark.parametrize("dtype", [cm.dd, cm.qd])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from fractions import Fraction
 from itertools import accumulate
 from typing import Any
@@ -143,6 +144,18 @@ def test_unfolds(context: cm.Context, mode: str, dtype: Any, length: int) -> Non
     np.testing.assert_array_equal(same, powers)
     counted = cm.Unfold("index")(length, dtype=dtype, context=context, mode=mode)
     assert cm.exact(counted).tolist() == list(range(length))
+
+
+@pytest.mark.parametrize("name", DTYPES)
+def test_factorials(context: cm.Context, mode: str, name: str) -> None:
+    kind, largest = DTYPES[name], 34 if name in ("df", "qf") else 170
+    for length in (0, 1, 33, largest):
+        result = cm.series.factorials(length, dtype=kind, context=context, mode=mode)
+        assert result.dtype == kind and result.shape == (length + 1,)
+        for n, value in enumerate(cm.exact(result)):
+            assert abs(value - math.factorial(n)) <= product_bound(n, kind) * math.factorial(n)
+    with pytest.raises(cm.DTypeError, match=f"does not fit cm.{name} .* largest n that fits is {largest}"):
+        cm.series.factorials(largest + 1, dtype=kind, context=context)
 
 
 def test_steps_inside_fused_functions(context: cm.Context, mode: str, rng: np.random.Generator) -> None:

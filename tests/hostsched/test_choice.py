@@ -9,7 +9,7 @@ import pytest
 
 from hostsched import Device, DeviceFacts, DeviceNotFound, devices, platforms, select_device
 from hostsched.device.choice import merit, rank
-from hostsched.device.traits import traits_of, with_subgroups
+from hostsched.device.traits import traits_of, with_subgroups, with_wide_vectors
 
 
 @pytest.fixture(autouse=True)
@@ -175,3 +175,13 @@ def test_registers_are_exchanged_by_subgroups_where_a_row_says_so_and_the_device
         device_facts = facts(**({"vendor": "intel"} | wide | change))
         assert device_facts.traits == traits_of(device_facts.vendor) and "subgroups" not in device_facts.traits.vocabulary
     assert with_subgroups(traits, 8) == dataclasses.replace(traits, exchange_width=8)
+
+
+def test_wide_vectors_have_words_of_their_own_where_the_compiler_takes_them() -> None:
+    wide = {"vendor": "pocl", "kind": "cpu", "vector_floats": 16, "platform_version": "OpenCL 3.0 PoCL 5.0+debian"}
+    assert facts(**wide).traits.vocabulary == "wide+pocl"
+    old = {"platform_version": "OpenCL 3.0 PoCL 3.1+debian"}
+    for change in (old, {"vector_floats": 8}, {"kind": "gpu"}, {"vendor": "other"}):
+        assert "wide" not in facts(**wide | change).traits.vocabulary
+    traits = facts(**wide).traits
+    assert with_wide_vectors(traits) == traits

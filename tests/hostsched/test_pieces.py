@@ -26,6 +26,31 @@ void cmr_count(__global int *seen)
 """
 
 
+NUMBERS = """
+__kernel __attribute__((reqd_work_group_size(4, 1, 1)))
+void cmr_numbers(__global ulong *out)
+{
+    out[get_group_id(0) * 4 + get_local_id(0)] = get_group_id(0) + get_global_offset(0) / 4 + get_global_offset(1);
+    if (get_local_id(0) == 0) out[get_group_id(0) * 4] = get_global_offset(0);
+}
+"""
+
+
+@pytest.mark.parametrize("first", [0, 1, (1 << 30) - 3, (1 << 30) - 2, (1 << 30) + 5, 3 << 31])
+@pytest.mark.parametrize("short", [False, True])
+def test_groups_know_their_numbers_behind_any_others(first: int, short: bool, queue: Queue) -> None:
+    """Where kernels see 32 bits of a global offset, too."""
+    if queue.facts.traits.short_offsets and not short:
+        pytest.skip("kernels of this driver see 32 bits of an offset")
+    queue._short_offsets = short
+    kernel = build(queue, NUMBERS).kernel("cmr_numbers")
+    target, out = queue.arena.take(96), np.zeros((3, 4), np.uint64)
+    job = KernelJob(kernel, 3, SIZE, (target,), (), (target,), first=first)
+    JobGraph([job, ReadJob(target, out.view(np.uint8))]).submit(queue).wait()
+    assert (out[:, 1:] == first + np.arange(3)[:, None]).all()
+    assert (out[:, 0] == (0 if short and (first + 3) * SIZE > 1 << 32 else first * SIZE)).all()
+
+
 def counting(queue: Queue, counter: Buffer, work: float = ENORMOUS) -> KernelJob:
     """Counts every work-item of a launch."""
     kernel = build(queue, SOURCE).kernel("cmr_count")

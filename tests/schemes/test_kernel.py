@@ -107,7 +107,7 @@ def test_the_vendor_decides_vocabulary_and_shuffles() -> None:
     for name, facts in FACTS.items():
         for mode in MODES:
             context = MapWithArrays(Target.of(mode, facts, True, streaming=True)).context()
-            vendors = {"subgroups": "subgroups+intel", "amd": "portable", "small": "portable"}
+            vendors = {"subgroups": "subgroups+intel", "wide": "wide+pocl", "amd": "portable", "small": "portable"}
             assert context["vendor"] == vendors.get(name, name)
             width = {"nvidia": 32, "subgroups": 16}.get(name, 1)
             assert context["subgroup"] == (width if mode is PARALLEL else 1)

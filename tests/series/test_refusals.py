@@ -97,8 +97,30 @@ def test_the_number_of_terms_in_a_message_is_enough(context: cm.Context) -> None
     assert abs(cm.exact(S.exp(1.0, 28, digits=30, context=context)) - e) < Fraction(1, 10**29)
 
 
+def test_decimals_beyond_the_range_of_float64(context: cm.Context) -> None:
+    """They would be infinite or 0, and logarithms with them. Infinities and zeros themselves are arguments."""
+    if not context.device.fp64:
+        pytest.skip("needs float64")
+    for x in (10**400, "1e400", Decimal("-1e-400"), Fraction(1, 10**350), [1, 10**400], ["1", "1e-400"], "1e-5000"):
+        for digits in (None, 40):
+            with pytest.raises(cm.DTypeError, match=r"beyond the range of float64, 4.94e-324 to 1.8e\+308; scale"):
+                S.atan(x, digits=digits, context=context)
+    assert S.atan(["inf", "-0", "0.0", 0, "1e308"], context=context).tolist() == [np.pi / 2, 0, 0, 0, np.pi / 2]
+
+
+def test_integers_of_any_length_in_lists(context: cm.Context) -> None:
+    if not context.device.fp64:
+        pytest.skip("needs float64")
+    for x in ([2**100, 1], np.array([2**100, 1], object), np.array([[2**100, 1]], object)):
+        np.testing.assert_array_equal(np.ravel(S.sqrt(x, context=context)), [2.0**50, 1])
+    small = S.sqrt(np.array([4, 9.0, "16"], object), digits=20, context=context)
+    assert small.dtype == cm.dd and cm.exact(small).tolist() == [2, 3, 4]
+    with pytest.raises(cm.DTypeError, match="None is no number"):
+        S.sqrt(np.array([4, None]), context=context)
+
+
 def test_numbers_beyond_the_range_of_words_of_float32(context: cm.Context) -> None:
-    for x in (1e39, [1.0, -1e300], 10**40, "1e39"):
+    for x in (1e39, [1.0, -1e300], 10**40, "1e39", 1e-39, "1e-60", [0.0, 1e-300]):
         with pytest.raises(cm.DTypeError, match="beyond the range of float32"):
             S.atan(x, dtype=cm.qf, context=context)
     assert np.isposinf(S.exp(200.0, dtype=cm.df, context=context)["hi"])

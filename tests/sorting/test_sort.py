@@ -138,13 +138,16 @@ def test_bfloat16_is_sorted_by_its_bits(context: cm.Context, mode: str, rng: np.
 def test_every_box_sorts(
     bits: int, gathers_from: int, context: cm.Context, mode: str, rng: np.random.Generator, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Digits of few and many bits, an odd and an even number of passes, lines of a cache from the first key on."""
+    """Digits of few and many bits, an odd and an even number of passes, lines of a cache from the first key on: on CPUs,
+    where an item has memory for them.
+    """
     length = 30_011 + bits + 100 * gathers_from  # of its own: plans are cached
     x, box = keys(rng, np.dtype("f4"), length), radix_boxes.radix_box
 
     def smaller(*arguments: Any) -> radix_boxes.RadixBox:
         usual = box(*arguments)
-        return replace(usual, bits=bits if mode == "sequential" else min(bits, usual.bits), gathers_from=gathers_from)
+        least = gathers_from if context.facts.kind == "cpu" else usual.gathers_from
+        return replace(usual, bits=bits if mode == "sequential" else min(bits, usual.bits), gathers_from=least)
 
     monkeypatch.setattr(radix_sort, "radix_box", smaller)
     order = np.argsort(x, kind="stable")
@@ -156,6 +159,14 @@ def test_every_box_sorts(
     same_bits(carried, order.astype("u4"), bits)
     assert_same(cm.sort(device, mode=mode).to_numpy(), np.sort(x, kind="stable"))
     assert_same(cm.argsort(device, mode=mode).to_numpy(), order)
+
+
+def test_items_of_gpus_have_no_lines_of_a_cache(context: cm.Context) -> None:
+    """An item's private memory is short there, and no cache."""
+    problem = SortProblem(RadixKeys(np.dtype("u4")), 10**8, True, np.dtype("u4"))
+    facts = replace(context.facts, kind="gpu")
+    walks: list[Any] = [stage.spec for stage in plan_sort(problem, ComputeMode.SEQUENTIAL, facts).stages]
+    assert max(array.nbytes for spec in walks for array in spec.arrays) <= 16 << 10
 
 
 def test_boxes_fit_devices_without_registers_to_exchange(context: cm.Context) -> None:

@@ -16,9 +16,11 @@ from support.oracles import (
     tolerance,
     values,
 )
-from support.streamed import LENGTH, call_streamed, floats, lengths
+from support.streamed import LENGTH, LIMIT, call_streamed, floats, lengths
 
 import clmapreduce as cm
+from hostsched.driver import opencl
+from hostsched.queue import grid
 
 
 @pytest.mark.parametrize("length", lengths())
@@ -39,6 +41,22 @@ def test_every_element_of_out_is_written(small: cm.Context, mode: str, rng: np.r
     ones = cm.Unfold("sum")
     out = into_poison(lambda out: ones(np.int64(3), LENGTH, out=out, context=small, mode=mode), LENGTH, "i8")
     assert_same(out, 3 * np.arange(1, LENGTH + 1))
+
+
+def test_groups_behind_many_items_know_their_numbers(
+    context: cm.Context, mode: str, rng: np.random.Generator, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As behind 2^32 of them, where kernels see 32 bits of a global offset."""
+    x, own = rng.integers(-100, 100, LENGTH).astype("i4"), cm.Context(context.device, memory_limit=LIMIT)
+    own.queue._short_offsets = True
+    monkeypatch.setattr(grid, "SHORT_OFFSETS", 64)
+    offsets = []
+    enqueue = opencl.enqueue_kernel
+    monkeypatch.setattr(opencl, "enqueue_kernel", lambda *args: (offsets.append(args[4]), enqueue(*args))[1])
+    assert_same(call_streamed(cm.Map(lambda a: a + cm.index), x, context=own, mode=mode), x + np.arange(LENGTH))
+    assert_same(call_streamed(cm.Scan("sum"), x, context=own, mode=mode), np.cumsum(x))
+    assert call_streamed(cm.Reduce("argmin"), x, context=own, mode=mode) == x.argmin()
+    assert any(offset and len(offset) == 2 for offset in offsets)
 
 
 @pytest.mark.parametrize("dtype", ["?", "i1", "u2", "i8", "f4", "f8", "c8", [("a", "f4"), ("b", "i8")]])

@@ -19,7 +19,7 @@ from clmapreduce.calls.windows import line_of
 from clmapreduce.checks import choice, dtype_of, is_whole, numpy_array, quoted
 from clmapreduce.device.array import DeviceArray
 from clmapreduce.device.context import Context
-from clmapreduce.dtypes import DType
+from clmapreduce.dtypes import DType, dtype_name
 from clmapreduce.errors import ArgumentError, DTypeError, ModeError, ShapeError
 from clmapreduce.formula.formula import Formula, value_dtype
 from clmapreduce.formula.functions import cast
@@ -198,5 +198,5 @@ def _number(dtype: DType, recurrence: Recurrence) -> DType:
     kinds = ("f4", "f8", "c8", "c16", "i8", "u8") if recurrence.kind == "linear" else ("f4", "f8")
     if dtype.str[1:] not in kinds:
         names = ", ".join(str(np.dtype(kind)) for kind in kinds)
-        raise DTypeError(f"{recurrence!r} computes in {names}, not in {dtype}; convert the coefficients or give dtype=")
+        raise DTypeError(f"{recurrence!r} computes in {names}, not in {dtype_name(dtype)}; give dtype=, or convert")
     return dtype.newbyteorder("=")

@@ -30,6 +30,7 @@ from clmapreduce.primitives.map import Map
 from clmapreduce.series.functions.catalogue import FUNCTIONS
 from clmapreduce.series.functions.digits import Asked, argument_dtype, goal_of
 from clmapreduce.series.functions.kernels import series_function
+from clmapreduce.series.functions.ranges import check_floats, check_texts
 
 
 class Point(NamedTuple):
@@ -66,7 +67,7 @@ def gathered(values: Sequence[Any], digits: Any, dtype: Any, context: Context | 
     home = home_of(list(homes.values()), context)
     goal = goal_of(digits, dtype, [p.value.dtype for p in points if p.counts], home)
     arrays = [_array(p, goal) for p in points]
-    _check_range(arrays, goal.word)
+    check_floats(arrays, goal.word)
     return Gathered(home, goal, arrays, argument_dtype([a.dtype for a in arrays], goal.word))
 
 
@@ -99,13 +100,20 @@ def _point(value: Any, context: Context | None) -> Point:
         return Point(value, False)
     if isinstance(value, (list, tuple)) or (isinstance(value, np.ndarray) and value.dtype.kind == "O"):
         cells = np.array(value, dtype=object)
-        if any(isinstance(cell, (str, Decimal, Fraction)) or hasattr(cell, "_mpf_") for cell in cells.flat):
+        if isinstance(value, np.ndarray) or any(map(_is_long, cells.flat)):
             return Point(cells, False)
     array = array_or_number(value, context)
     dtype = getattr(array, "dtype", np.dtype(object))
     if dtype.kind not in "biuf" and not is_extended(dtype):
         raise DTypeError(f"series take real numbers, not {quoted(value) if dtype.kind == 'O' else dtype}")
     return Point(array, True)
+
+
+def _is_long(cell: Any) -> bool:
+    """Whether it is a number that NumPy's dtypes may not hold."""
+    if isinstance(cell, int):
+        return not -(2**63) <= cell < 2**64
+    return isinstance(cell, (str, Decimal, Fraction)) or hasattr(cell, "_mpf_")
 
 
 def as_array(value: Any) -> Any:
@@ -131,8 +139,9 @@ def _array(point: Point, goal: Asked) -> Any:
 
 def _words(value: Any, goal: Asked) -> Any:
     words = extended(value, DD if goal.word == FLOAT64 and count_words(goal.dtype) == 1 else QD)
+    check_texts(value, words[words.dtype.names[0]])
     if goal.word == FLOAT32:
-        _check_range([words], FLOAT32)
+        check_floats([words], FLOAT32)
         words = extended(words, QF)
     first, *others = words.dtype.names
     if all(not np.any(words[name]) for name in others):
@@ -148,18 +157,6 @@ def broadcast(arrays: Sequence[Any]) -> tuple[int, ...]:
     except ValueError:
         text = " and ".join(map(str, shapes))
         raise ShapeError(f"shapes {text} do not broadcast; make them equal, or 1 where they differ") from None
-
-
-def _check_range(arrays: Sequence[Any], word: DType) -> None:
-    """Raises DTypeError for finite numbers in host memory that words of float32 do not reach."""
-    if word != FLOAT32:
-        return
-    for array in arrays:
-        if isinstance(array, np.ndarray) and array.size and array.dtype != FLOAT32:
-            sizes = np.abs(_stacked(array)[0])
-            largest = float(np.max(sizes, where=np.isfinite(sizes), initial=0))
-            if largest > float(np.finfo(word).max):
-                raise DTypeError(f"x of {largest!r} is beyond the range of float32, {np.finfo(word).max}; use float64")
 
 
 def _check_domain(name: str, arrays: Sequence[Any]) -> None:

@@ -9,11 +9,14 @@ from typing import Any, NamedTuple
 from clmapreduce.calls.tracing import check_device
 from clmapreduce.checks import dtype_of, is_whole, quoted
 from clmapreduce.device.context import Context
-from clmapreduce.dtypes import DD, DF, FLOAT32, FLOAT64, QD, QF, DType, count_words, is_extended, word_of
+from clmapreduce.dtypes import DD, DF, FLOAT32, FLOAT64, QD, QF, DType, count_words, dtype_name, with_digits, word_of
 from clmapreduce.errors import ArgumentError, DTypeError
+from clmapreduce.extended_number import HELD
 
 MOST = 60
-LIMITS: dict[DType, int] = {FLOAT32: 7, FLOAT64: 16, DF: 14, DD: 31, QF: 28, QD: MOST}
+LIMITS: dict[DType, int] = {
+    FLOAT32: 7, FLOAT64: 16, **{dtype: HELD[count_words(dtype), dtype[0].itemsize] for dtype in (DF, DD, QF, QD)}
+}  # fmt: skip
 """The dtypes of results, and the digits that each holds."""
 _BITS = {FLOAT32: 24, FLOAT64: 53}
 
@@ -49,12 +52,12 @@ def check_digits(digits: Any) -> int:
 def _dtype(digits: int | None, dtype: Any, operands: Sequence[DType], home: Context) -> DType:
     """The dtype of the result."""
     if dtype is not None:
-        target = dtype_of(dtype)
+        target = with_digits(dtype_of(dtype))
         if target not in LIMITS:
             raise DTypeError(f"series compute in float32, float64, cm.df, cm.dd, cm.qf or cm.qd, not {target}")
         check_device([word_of(target)], home)
         if digits is not None and digits > LIMITS[target]:
-            raise DTypeError(f"{_name(target)} holds {LIMITS[target]} digits, not {digits}; leave dtype out")
+            raise DTypeError(f"{dtype_name(target)} holds {LIMITS[target]} digits, not {digits}; leave dtype out")
         return target
     if digits is None:
         return _of_operands(operands, home)
@@ -77,11 +80,6 @@ def _of_operands(operands: Sequence[DType], home: Context) -> DType:
         check_device([word_of(operand)], home)
     widest: DType = max(known, key=lambda operand: LIMITS[operand], default=wide)
     return widest
-
-
-def _name(dtype: DType) -> str:
-    names = {DD: "cm.dd", DF: "cm.df", QD: "cm.qd", QF: "cm.qf"}
-    return names[dtype] if is_extended(dtype) else str(dtype)
 
 
 def argument_dtype(operands: Sequence[DType], word: DType) -> DType:

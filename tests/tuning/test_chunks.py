@@ -67,7 +67,7 @@ def test_marks_are_found_for_the_box_of_the_plan(
     if not fresh.facts.sound_groups:
         pytest.skip("groups of several work-items are refused here")
     if "pocl" in fresh.facts.vocabulary:
-        pytest.skip("PoCL 3.0 computes chunks of several tiles wrongly, whatever box they are for; CPUs have no marks")
+        pytest.skip("PoCL 3.0 vectorises loops over items wrongly in chunks of several tiles; CPUs have no marks")
     boxes: list[TeamBox] = []
     find = keys_front.find_marks
 

@@ -21,6 +21,14 @@ def test_the_checks_find_wrong_results(context: cm.Context) -> None:
     assert {check for check, complaint in result.items() if complaint} == WRONG.get(context.device.platform, set())
 
 
+def test_the_quick_checks_find_them_too(context: cm.Context) -> None:
+    """They run in the mode that calls take by themselves, on CPUs the sequential one."""
+    result = selftest.run(context, full=False)
+    assert result.keys() == {f"{name}, auto" for name in selftest.QUICK}
+    wrong = {check.replace("sequential", "auto") for check in WRONG.get(context.device.platform, ()) if "parallel" not in check}
+    assert {check for check, complaint in result.items() if complaint} == wrong
+
+
 def test_one_work_item_takes_all_turns_also_where_the_mode_is_left_open(context: cm.Context) -> None:
     """The quick check leaves it open, and must find llvmpipe's fault. Elsewhere 70,001 elements are several groups'."""
     operation, expected = driver_cases.cases()["70,001 turns of a loop"]

@@ -20,6 +20,7 @@ _TIED = "\u00a0"
 STYLE = (
     "body{font:14px sans-serif;max-width:1300px;margin:2em auto;padding:0 1em}table{border-collapse:collapse}"
     "td,th{padding:3px 8px;text-align:left;white-space:nowrap;border-top:1px solid #ddd}"
+    "svg{max-width:100%;height:auto}div{overflow-x:auto}code{overflow-wrap:anywhere}"
 )
 
 
@@ -33,9 +34,10 @@ def page(run: Run) -> str:
     heads = ("row", "what", "size", "ours", "rate", "error", "beside", "×", "its time", "its error")
     notes = "".join(f"<p>{escape(name)} was left out: {escape(why)}</p>" for name, why in run.left_out.items())
     return (
-        f'<!doctype html><html lang="en"><head><meta charset="utf-8"><title>clmapreduce bench</title>'
+        f'<!doctype html><html lang="en"><head><meta charset="utf-8">'
+        '<meta name="viewport" content="width=device-width"/><title>clmapreduce bench</title>'
         f"<style>{STYLE}</style></head><body><h1>clmapreduce on {escape(device)}</h1><p>{escape(summary(run))}</p>"
-        f"{picture(run)}{columns('', heads, list(_table(run)))}{notes}<h2>How it was measured</h2>"
+        f"{picture(run)}<div>{columns('', heads, list(_table(run)))}</div>{notes}<h2>How it was measured</h2>"
         "<p>Each result was compared with one in float64 first. Then ours and each library took turns; a ratio is the "
         "median over rounds of the library's time by ours in the same round. Arrays lie on the device beforehand. "
         "Times are of whole calls from Python, waiting included.</p>"

@@ -42,6 +42,7 @@ def test_a_page_is_well_formed_and_holds_everything() -> None:
     assert not re.search(r"<(script|link|img|iframe)|(?<!xmlns=\")https?:|url\(", text)
     tree = ElementTree.fromstring(text.removeprefix("<!doctype html>").replace('<meta charset="utf-8">', ""))
     words = " ".join(" ".join(part.strip() for part in tree.itertext()).split())
+    assert tree.find(".//meta[@name='viewport']") is not None  # phones show it at their own width
     for fact in ("a <b> device", "sum of an array", "1.25", "0.5 1 ms", "2.5 ms", "failed: OSError: <no>", "pykeops was left out",
                  "no & g++", "cores shared", "numpy 2", "clmapreduce bench", RUN.date, "3e-08", "1.6e-05 GB/s"):  # fmt: skip
         assert fact in words, fact

@@ -12,7 +12,6 @@ import numpy as np
 from dask.base import tokenize
 from dask.highlevelgraph import HighLevelGraph
 
-from clmapreduce.checks import quoted
 from clmapreduce.device.array import DeviceArray
 from clmapreduce.dtypes import DType, check_stored
 from clmapreduce.errors import ArgumentError, DeviceError, ShapeError
@@ -93,16 +92,33 @@ def as_chunked(x: Any, what: str) -> Any:
         return da.from_array(x, chunks=-1)
     if not isinstance(x, da.Array):
         raise ArgumentError(
-            f"{what} is {quoted(x)}; give a dask.array: of a column column.to_dask_array(lengths=True), of a delayed "
-            "value da.from_delayed"
+            f"{what} is a {type(x).__name__} of {type(x).__module__.partition('.')[0]}; give a dask.array: of a "
+            "dataframe's column column.to_dask_array().compute_chunk_sizes(), of a delayed value da.from_delayed"
         )
     if any(np.isnan(extent) for extent in x.shape):
         raise ShapeError(
-            f"{what} is a Dask array of chunks {x.chunks}, whose lengths are not known; call x.compute_chunk_sizes(), "
-            "or make it by to_dask_array(lengths=True)"
+            f"{what} is a Dask array of chunks {x.chunks}, whose lengths are not known; call x.compute_chunk_sizes()"
         )
     dtype = check_stored(x.dtype, what)
     return x if dtype == x.dtype else x.astype(dtype)
+
+
+def block(x: Any, place: Sequence[int]) -> tuple[Any, ...]:
+    """What a task takes for the block of a Dask array at a place: the block, whose shape is checked in this task."""
+    return (checked, (x.name, *place), *(int(chunks[k]) for chunks, k in zip(x.chunks, place, strict=True)))
+
+
+def checked(values: Any, *shape: int) -> Any:
+    """A block of this shape. Raises ShapeError for another one, such as a read that was short: results of a part are
+    not those of the whole.
+    """
+    own = tuple(values.shape) if hasattr(values, "shape") else np.shape(values)
+    if own != shape:
+        raise ShapeError(
+            f"a block has shape {own} where its Dask array says {shape}: a read was short, or chunks are declared "
+            "wrongly; nothing of the result counts"
+        )
+    return values
 
 
 def without_empty_chunks(x: Any) -> Any:

@@ -14,7 +14,7 @@ from clmapreduce.calls.tables import Table
 from clmapreduce.checks import choice, switch
 from clmapreduce.dask import line_work
 from clmapreduce.dask.carried import Carried, carried
-from clmapreduce.dask.graph import Graph, Place, as_chunked, places_of, without_empty_chunks, word
+from clmapreduce.dask.graph import Graph, Place, as_chunked, block, places_of, without_empty_chunks, word
 from clmapreduce.dask.home import home
 from clmapreduce.dask.line_work import LineWork
 from clmapreduce.dask.passes import Passes
@@ -103,13 +103,13 @@ class Blocks:
         return [x for x in self._values if isinstance(x, da.Array)]
 
     def at(self, place: Place) -> list[Any]:
-        """Per argument the key of its block, or the number."""
-        return [self._key(x, place) if isinstance(x, da.Array) else x for x in self._values]
+        """Per argument its block, or the number."""
+        return [self._block(x, place) if isinstance(x, da.Array) else x for x in self._values]
 
     def typed(self, place: Place) -> list[Any]:
         """The same, numbers of the dtype that they have in the call."""
         own = zip(self._values, self.at(place), self._numbers, strict=True)
-        return [key if isinstance(x, da.Array) else number for x, key, number in own]
+        return [there if isinstance(x, da.Array) else number for x, there, number in own]
 
     def constants(self) -> list[Any]:
         """The same of what every place shares; None for the others."""
@@ -121,9 +121,9 @@ class Blocks:
         rows = sum(self.chunks[0][: place[0]]) if place else 0
         return int(rows * math.prod(sum(each) for each in self.chunks[1:]))
 
-    def _key(self, x: Any, place: Place) -> Any:
+    def _block(self, x: Any, place: Place) -> Any:
         own = place[self._axes - x.ndim :] if x.ndim else ()
-        return (x.name, *(0 if len(chunks) == 1 else k for chunks, k in zip(x.chunks, own, strict=True)))
+        return block(x, [0 if len(chunks) == 1 else k for chunks, k in zip(x.chunks, own, strict=True)])
 
 
 def _whole(graph: Graph, task: Carried, inputs: Blocks, program: Program, batch: bool) -> list[Any]:

@@ -11,7 +11,7 @@ import numpy as np
 from clmapreduce.calls.chunked import is_chunked
 from clmapreduce.calls.options import Options
 from clmapreduce.dask.carried import Carried, carried
-from clmapreduce.dask.graph import Graph, as_chunked
+from clmapreduce.dask.graph import Graph, as_chunked, block
 from clmapreduce.dask.home import home
 from clmapreduce.errors import ArgumentError, ModeError, ShapeError
 from clmapreduce.segmented.check import settled
@@ -45,9 +45,9 @@ def matrix_times(matrix: Any, x: Any, *, sources: Any = None, **how: Any) -> Any
     vector = as_chunked(np.asarray(x) if not is_chunked(x) else x, "x").rechunk(-1)
     task = carried(MatrixWork(how), "spmv")
     trailing = vector.shape[1:]
-    key = (vector.name, *(0,) * vector.ndim)
+    whole = block(vector, (0,) * vector.ndim)
     if isinstance(matrix, da.Array):
-        return _blocks_times(matrix, vector, task, key)
+        return _blocks_times(matrix, vector, task, whole)
     indptr, indices, data, width = matrix_arrays(matrix)
     if is_chunked(indptr):
         raise ArgumentError("indptr is a Dask array, and tells how long the result is; pass indptr.compute()")
@@ -68,14 +68,14 @@ def matrix_times(matrix: Any, x: Any, *, sources: Any = None, **how: Any) -> Any
     graph = Graph("spmv", token, [vector, *(one for both in cut for one in both)])
     for k, ((a, b, s), both) in enumerate(zip(parts, cut, strict=True)):
         own = np.asarray(shape.offsets[a : b + 1]) - s.start
-        arrays = [own, *((one.name, 0) for one in both), *([None] if entries is None else [])]
-        graph.add("rows", (k, *(0,) * len(trailing)), (rows_times, task, arrays, key))
+        arrays = [own, *(block(one, (0,)) for one in both), *([None] if entries is None else [])]
+        graph.add("rows", (k, *(0,) * len(trailing)), (rows_times, task, arrays, whole))
     dtype = None if entries is None else entries.dtype
     result = _dtype(task, columns.dtype, dtype, vector)
     return graph.array("rows", (tuple(b - a for a, b in cuts), *((n,) for n in trailing)), result)
 
 
-def _blocks_times(matrix: Any, vector: Any, task: Carried, key: Any) -> Any:
+def _blocks_times(matrix: Any, vector: Any, task: Carried, whole: Any) -> Any:
     """A Dask array of sparse blocks times x."""
     if matrix.ndim != 2 or matrix.numblocks[1] != 1:
         raise ShapeError(
@@ -86,7 +86,7 @@ def _blocks_times(matrix: Any, vector: Any, task: Carried, key: Any) -> Any:
     trailing = vector.shape[1:]
     graph = Graph("spmv", (task.__dask_tokenize__(),), [matrix, vector])
     for k in range(matrix.numblocks[0]):
-        graph.add("rows", (k, *(0,) * len(trailing)), (rows_times, task, (matrix.name, k, 0), key))
+        graph.add("rows", (k, *(0,) * len(trailing)), (rows_times, task, block(matrix, (k, 0)), whole))
     result = _dtype(task, np.dtype(np.int32), matrix.dtype, vector)
     return graph.array("rows", (matrix.chunks[0], *((n,) for n in trailing)), result)
 

@@ -11,7 +11,7 @@ import numpy as np
 from clmapreduce.checks import quoted
 from clmapreduce.dask import pair_work
 from clmapreduce.dask.carried import carried
-from clmapreduce.dask.graph import Graph, as_chunked, without_empty_chunks
+from clmapreduce.dask.graph import Graph, as_chunked, block, without_empty_chunks
 from clmapreduce.dask.pair_work import PairWork
 from clmapreduce.dtypes import DType
 from clmapreduce.errors import ModeError, ShapeError
@@ -44,7 +44,7 @@ def pairs(call: PairCall, arrays: Mapping[Variable, Any], settings: Mapping[str,
 
     def at(row: int, column: int) -> list[Any]:
         place = {outer: row, reduced: column, Category.PARAMETER: 0}
-        return [(x.name, place[v.category], *((0,) if x.ndim > 1 else ())) for v, x in values.items()]
+        return [block(x, (place[v.category], *((0,) if x.ndim > 1 else ()))) for v, x in values.items()]
 
     tasks: dict[tuple[int, ...], tuple[Any, ...]] = {}
     ends = [sum(columns[:k]) for k in range(len(columns))]

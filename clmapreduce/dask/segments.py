@@ -12,7 +12,7 @@ from clmapreduce.calls.chunked import is_chunked
 from clmapreduce.calls.options import Options
 from clmapreduce.dask import segment_work
 from clmapreduce.dask.carried import Carried, carried
-from clmapreduce.dask.graph import Graph, Place, as_chunked, without_empty_chunks
+from clmapreduce.dask.graph import Graph, Place, as_chunked, block, without_empty_chunks
 from clmapreduce.dask.home import home
 from clmapreduce.dask.segment_work import SegmentWork
 from clmapreduce.errors import ArgumentError, ModeError
@@ -98,5 +98,5 @@ def aligned(values: Any) -> list[Any]:
 
 
 def blocks(arrays: Sequence[Any], chunk: int) -> list[Any]:
-    """The keys of arrays' blocks."""
-    return [(x.name, int(chunk), *(0,) * (x.ndim - 1)) for x in arrays]
+    """The blocks of arrays, for a task."""
+    return [block(x, (int(chunk), *(0,) * (x.ndim - 1))) for x in arrays]

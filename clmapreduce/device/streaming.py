@@ -109,7 +109,7 @@ class Stream:
                 submissions = self._window(lanes[worker], numbers, first, entries, staging)
                 calls.add(submissions, (), staging, partial(hostsched.advance, work * entries / total))
 
-            return Block(entries, submit)
+            return Block(entries, submit, counts=False)
 
         try:
             spread(context, [block(first) for first in range(0, total, width)], alone=alone)

@@ -21,21 +21,25 @@ Call = Callable[[list[DeviceArray]], Sequence[DeviceArray]]
 
 @dataclass
 class _Flying:
-    """A tile on its way: its copies, the arrays that they use, and what is done once they have ended."""
+    """A tile on its way: its copies, the arrays that they use, what is done once they have ended, and the operations
+    that are counted as done then.
+    """
 
     submissions: list[hostsched.Submission]
     arrays: Sequence[Any]
     staging: hostsched.Staging
     then: Callable[[], None] | None
+    operations: float = 0
 
 
 class TileCalls:
     """Tiles of one call. Copies go to queues of their own, and wait for launches on events alone. A context manager: at
-    its end all results are in their arrays; after an error nothing writes to them any more.
+    its end all results are in their arrays; after an error nothing writes to them any more. counts: whether each
+    element that is copied counts as an operation of `progress=`, once its tile is submitted; else somebody else counts.
     """
 
-    def __init__(self, context: Context) -> None:
-        self._context = context
+    def __init__(self, context: Context, counts: bool = True) -> None:
+        self._context, self._counts = context, counts
         self._flying: deque[_Flying] = deque()
         self._cancellations = context.queue.cancellations
 
@@ -90,7 +94,11 @@ class TileCalls:
         ]  # fmt: skip
         with translated():
             submissions += [hostsched.JobGraph(back).submit(from_device)] if back else []
-        self.add(submissions, [*arrays, *results], staging, then)
+        operations = 0
+        if self._counts:
+            operations = sum(values.size for values in (*(values for _, values in sources), *targets))
+            hostsched.expect(operations)
+        self.add(submissions, [*arrays, *results], staging, then, operations)
 
     def make_room(self) -> None:
         """Waits for the oldest of two tiles on their way. Raises Cancelled after `Context.cancel`."""
@@ -101,10 +109,12 @@ class TileCalls:
 
     def add(
         self, submissions: list[hostsched.Submission], arrays: Sequence[Any], staging: hostsched.Staging,
-        then: Callable[[], None] | None = None,
+        then: Callable[[], None] | None = None, operations: float = 0,
     ) -> None:  # fmt: skip
-        """Counts a tile that was submitted as on its way. arrays: what it uses until then. staging: of its copies."""
-        self._flying.append(_Flying(submissions, arrays, staging, then))
+        """Counts a tile that was submitted as on its way. arrays: what it uses until then. staging: of its copies.
+        operations: to be reported by then.
+        """
+        self._flying.append(_Flying(submissions, arrays, staging, then, operations))
 
     def land(self) -> None:
         """Waits for all tiles on their way."""
@@ -121,6 +131,8 @@ class TileCalls:
         first.staging.land()
         if first.then is not None:
             first.then()
+        if first.operations:
+            hostsched.advance(first.operations)
 
 
 def _bytes(values: NumpyArray, name: str) -> NumpyArray:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -119,6 +120,16 @@ def test_where_every_device_fails_the_call_does(
 def test_lists_that_name_no_devices(spec: Any, message: str) -> None:
     with pytest.raises(cm.DeviceError, match=message):
         cm.Context(spec)
+
+
+def test_devices_of_unlike_precision(context: cm.Context) -> None:
+    """As a device without float64 beside one that has it: all that differs is what the driver says of it."""
+    without = cm.Device(context.device.cl_device)
+    without.facts = replace(without.facts, fp64=False)
+    for spec in ([context.device, without], [without, context.device]):
+        with pytest.raises(cm.DeviceError, match=r"computes in float64 and .* does not; give devices that are alike"):
+            cm.Context(spec)
+    assert len(cm.Context([without, without]).members) == 2
 
 
 def test_other_wrong_arguments(context: cm.Context) -> None:

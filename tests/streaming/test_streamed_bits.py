@@ -12,6 +12,8 @@ from support.streamed import LENGTH, below_their_peak, call_streamed, floats, so
 
 import clmapreduce as cm
 from clmapreduce.calls import windows
+from clmapreduce.pairwise import pair_tiles
+from clmapreduce.segmented.streamed import cuts
 
 LIMITS = ("1200K", "1500K", "2M")
 
@@ -43,6 +45,33 @@ def test_bits_do_not_depend_on_the_budget(
     assert len(cuts) == 1
     bits = [[np.asarray(part).tobytes() for part in (r if isinstance(r, tuple) else (r,))] for r in results]
     assert bits[1:] == bits[:-1]
+
+
+ROWS, COLUMNS, ENTRIES = 299_993, 17, LENGTH
+OFFSETS = np.append(np.arange(0, ENTRIES - 90_000, 7), ENTRIES)  # the last one is longer than a tile
+SQUARES = cm.Genred("Exp(-SqDist(x, y))", ["x = Vi(3)", "y = Vj(3)"], axis=1)
+TILED: dict[str, Any] = {
+    "segments": lambda x, **k: cm.segmented_reduce(x, OFFSETS, **k),
+    "keys": lambda x, **k: cm.reduce_by_key((np.arange(ENTRIES) // 5).astype("i4"), x, **k)[1],
+    "a matrix": lambda x, **k: cm.spmv((OFFSETS, np.arange(ENTRIES) % 99, x), x[:99], **k),
+    "rows of pairs": lambda x, **k: SQUARES(x[: 3 * ROWS].reshape(ROWS, 3), x[: 3 * COLUMNS].reshape(COLUMNS, 3), **k),
+    "columns of pairs": lambda x, **k: SQUARES(x[: 3 * COLUMNS].reshape(-1, 3), x[: 3 * ROWS].reshape(-1, 3), **k),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", TILED)
+def test_bits_of_tiles_do_not_depend_on_the_budget(
+    name: str, context: cm.Context, mode: str, monkeypatch: pytest.MonkeyPatch, rng: np.random.Generator
+) -> None:
+    for module in (windows, cuts, pair_tiles):
+        monkeypatch.setattr(module, "TILE", 1 << 17)
+    x = floats(rng, LENGTH)
+    results = set()
+    for limit in ("1700K", "2M", "2500K"):
+        own = cm.Context(context.device, memory_limit=limit)
+        results.add(TILED[name](x, context=own, mode=mode).tobytes())
+        assert 0 < own.queue.arena.peak_bytes <= own.queue.arena.limit  # type: ignore[operator]
+    assert len(results) == 1
 
 
 def test_maps_have_the_bits_of_calls_that_are_not_streamed(

@@ -143,6 +143,41 @@ def test_an_interrupt_ends_the_call_between_two_tiles(
     assert_same(call_streamed(call, k, context=small, mode=mode), k + 1)
 
 
+OFFSETS = np.append(np.arange(0, LENGTH, 9), LENGTH)
+SUMS = np.append(np.full(LENGTH // 9, 9), LENGTH % 9)
+ONES = np.ones(LENGTH, "f4")
+POINTS = ONES[: LENGTH // 3 * 3].reshape(-1, 3)
+PRODUCTS = cm.Genred("(x | y)", ["x = Vi(3)", "y = Vj(3)"], axis=1)
+TILED: dict[str, tuple[Any, Any]] = {
+    "segments": (lambda **k: cm.segmented_reduce(ONES, OFFSETS, **k), SUMS),
+    "a long segment": (lambda **k: cm.segmented_reduce(ONES, [0, LENGTH], **k), [LENGTH]),
+    "keys": (lambda **k: cm.reduce_by_key(np.arange(LENGTH, dtype="i4") // 9, ONES, **k)[1], SUMS),
+    "a matrix": (lambda **k: cm.spmv((OFFSETS, np.zeros(LENGTH, "i4"), ONES), ONES[:1], **k), SUMS),
+    "rows of pairs": (lambda **k: PRODUCTS(POINTS, POINTS[:5], **k), np.full((len(POINTS), 1), 15)),
+    "columns of pairs": (lambda **k: PRODUCTS(POINTS[:5], POINTS, **k), np.full((5, 1), 3 * len(POINTS))),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", TILED)
+def test_an_interrupt_ends_every_call_in_tiles(name: str, small: cm.Context, mode: str) -> None:
+    """After some of its tiles; all memory comes back, and the next call is right."""
+    call, expected = TILED[name]
+    steps: list[tuple[float, float]] = []
+
+    def interrupt(*step: float) -> None:
+        steps.append(step)
+        if len(steps) == 2:
+            signal.raise_signal(signal.SIGINT)
+
+    with pytest.raises(KeyboardInterrupt):
+        call(context=small, mode=mode, progress=interrupt)
+    assert len(steps) == 2 and steps[-1][0] < steps[-1][1]
+    assert_same(call(context=small, mode=mode), np.asarray(expected, "f4"))
+    small.wait()
+    arena = small.queue.arena
+    assert arena.reserved_bytes - arena.idle_bytes <= 4096, "tables of plans alone"
+
+
 def test_a_call_is_cancelled_between_two_tiles(small: cm.Context, mode: str, rng: np.random.Generator) -> None:
     k = rng.integers(0, 99, LENGTH)
     with pytest.raises(cm.Cancelled, match="between two tiles"):

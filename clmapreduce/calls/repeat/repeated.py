@@ -20,6 +20,7 @@ from clmapreduce.device.array import DeviceArray, Part
 from clmapreduce.device.cache import Cache
 from clmapreduce.device.context import Context, context_of
 from clmapreduce.device.foreign import is_wrapped
+from clmapreduce.device.host_array import check_file
 from clmapreduce.device.runtime import translated
 
 PLAIN = (type(None), str, bool, int)
@@ -92,7 +93,8 @@ def _request(
     what: Hashable, values: Sequence[Any], options: Options, more: Mapping[str, Any]
 ) -> tuple[Context | None, CallRequest | None]:
     """Where a call runs, and what it depends on. None where a value is neither a short array of the host nor one that
-    begins with its device memory, or one is elsewhere, and where keywords say more than names and switches.
+    begins with its device memory, or one is elsewhere, and where keywords say more than names and switches. Raises
+    ShapeError as `check_file`.
     """
     out, context, on_host = options.out, options.context, False
     kinds: list[Hashable] = []
@@ -100,6 +102,8 @@ def _request(
         kind: Any = type(value)
         if kind is np.ndarray and _is_short(value):
             on_host = True
+            if value.base is not None:
+                check_file(value, f"argument {len(kinds) + 1}")
             kinds.append((value.shape, value.dtype, False))
         elif kind in KINDS and not value.first and (context is None or value.context is context):
             context = value.context

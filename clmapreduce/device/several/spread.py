@@ -11,6 +11,7 @@ from collections import deque
 from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass, field
 
+import hostsched
 from clmapreduce.device.context import Context
 from clmapreduce.device.runtime import translated
 from clmapreduce.device.tile_calls import TileCalls
@@ -25,11 +26,12 @@ FAILURES = (DeviceError, DeviceMemoryError, BuildError)
 @dataclass(frozen=True)
 class Block:
     """A part of a call. weight: its work, in any unit that all blocks of the call share. submit: runs it as a tile, on
-    the device of the context.
+    the device of the context. counts: whether its weight counts as operations of `progress=`; else it reports its own.
     """
 
     weight: float
     submit: Callable[[TileCalls, Context], None]
+    counts: bool = True
 
 
 @dataclass
@@ -79,12 +81,13 @@ class _Spread:
         self, context: Context, workers: Sequence[Context], key: Hashable, probe: Callable[[Context], float] | None
     ) -> None:
         self._context, self._key, self._probe = context, key, probe
-        self._workers = [_Worker(each, TileCalls(each)) for each in workers]
+        self._workers = [_Worker(each, TileCalls(each, counts=False)) for each in workers]
         self._rates: dict[Context, float] = {}
         self._earlier: dict[Context, float] = {}
 
     def run(self, blocks: Sequence[Block]) -> None:
         left = deque(blocks)
+        hostsched.expect(sum(block.weight for block in blocks if block.counts))
         try:
             self._measure(left)
             while left or self._flying():
@@ -153,6 +156,8 @@ class _Spread:
         block, _ = worker.flying.popleft()
         worker.done, worker.busy, worker.landed = worker.done + block.weight, worker.busy + now - began, now
         self._learn(worker, block.weight)
+        if block.counts:
+            hostsched.advance(block.weight)
 
     def _learn(self, worker: _Worker, weight: float) -> None:
         """A device's rate: of all its blocks together, because the host may see several ends at once; a rate from

@@ -11,7 +11,7 @@ from clmapreduce.arrays.creation import full, zeros
 from clmapreduce.arrays.joining import where
 from clmapreduce.arrays.operands import all_on_device, on_device
 from clmapreduce.arrays.shapes import broadcast_to
-from clmapreduce.checks import LARGEST_SIZE, quoted, whole
+from clmapreduce.checks import is_whole, quoted, whole
 from clmapreduce.device.array import DeviceArray
 from clmapreduce.device.context import Context
 from clmapreduce.dtypes import BOOL
@@ -76,9 +76,12 @@ def _chosen(mask: DeviceArray, chosen: Any, other: Any) -> DeviceArray:
 
 def _beside(x: DeviceArray, k: int, side: int) -> DeviceArray:
     """Which elements of matrices lie on diagonal k (side 0), or there and above (1), or there and below (-1)."""
+    if not is_whole(k):
+        raise ShapeError(f"k is {quoted(k)}; a diagonal is a whole number, 0 for the main one")
     rows, cols = x.shape[-2:]
+    diagonal = max(-rows, min(cols, k))  # those further off have no elements either
     like = full(x.shape, False, BOOL, context=x.context)
-    beside: DeviceArray = _places(side)(like, np.int64(rows), np.int64(cols), np.int64(whole(k, "k", -LARGEST_SIZE)))
+    beside: DeviceArray = _places(side)(like, np.int64(rows), np.int64(cols), np.int64(diagonal))
     return beside
 
 

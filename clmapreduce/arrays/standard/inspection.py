@@ -7,11 +7,10 @@ from typing import Any
 
 import numpy as np
 
-import hostsched
 from clmapreduce.arrays.promotion import default_float
 from clmapreduce.checks import dtype_of, quoted
 from clmapreduce.device.array import DeviceArray
-from clmapreduce.device.context import Context, context_of
+from clmapreduce.device.context import Context, Device, context_of, devices
 from clmapreduce.dtypes import DType
 from clmapreduce.errors import ArgumentError, DTypeError
 
@@ -35,8 +34,8 @@ class FloatLimits:
 def finfo(type: Any, /) -> FloatLimits:
     """The limits of a float or complex dtype, or of an array's. Raises DTypeError for others."""
     own = _limits(np.finfo, _dtype_of(type), "floats")
-    numbers = (float(number) for number in (own.eps, own.max, own.min, own.smallest_normal))
-    return FloatLimits(own.bits, *numbers, np.dtype(own.dtype))
+    eps, largest, least, normal = map(float, (own.eps, own.max, own.min, own.smallest_normal))
+    return FloatLimits(own.bits, eps, largest, least, normal, np.dtype(own.dtype))
 
 
 def iinfo(type: Any, /) -> Any:
@@ -62,13 +61,13 @@ class Inspection:
         """What subscripts may be, and how many axes an array may have (None: any number)."""
         return {"boolean indexing": True, "data-dependent shapes": True, "max dimensions": None}
 
-    def default_device(self) -> hostsched.Device:
+    def default_device(self) -> Device:
         """The device of new arrays in this thread."""
         return context_of(None).device
 
-    def devices(self) -> list[hostsched.Device]:
+    def devices(self) -> list[Device]:
         """All devices of this machine."""
-        return hostsched.devices()
+        return devices()
 
     def default_dtypes(self, *, device: Any = None) -> dict[str, DType]:
         """The dtypes of new arrays for which no dtype is passed. device: the thread's if None."""

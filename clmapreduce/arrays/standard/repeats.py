@@ -31,7 +31,8 @@ def repeat(x: Any, repeats: Any, /, *, axis: int | None = None) -> DeviceArray:
     if counts.dtype.kind not in "iu" or counts.shape not in ((1,), (length,)) or (counts < 0).any():
         raise ShapeError(f"repeats is {quoted(repeats)}; give one integer, or {length} of them, none below 0")
     places = np.repeat(np.arange(length), counts)
-    return x[(slice(None),) * axis + (places,)]
+    repeated: DeviceArray = x[(slice(None),) * axis + (places,)]
+    return repeated
 
 
 def tile(x: Any, repetitions: Any, /) -> DeviceArray:
@@ -60,7 +61,7 @@ def roll(x: Any, /, shift: Any, *, axis: Any = None) -> DeviceArray:
     shifts = list(shift) if isinstance(shift, (tuple, list)) else [shift] * len(axes)
     if len(shifts) != len(axes):
         raise ShapeError(f"shift is {quoted(shift)} and axis {quoted(axis)}; give as many of both")
-    result = x
+    result: DeviceArray = x
     for one, by in zip(axes, shifts, strict=True):
         result = _rolled(result, axis_of(one, x.ndim), whole(by, "shift", -LARGEST_SIZE))
     return result.__copy__() if result is x else result

@@ -13,14 +13,15 @@ import numpy as np
 
 from clmapreduce.arrays import creation, functions, joining, reductions, scans, shapes, sorting
 from clmapreduce.arrays.elementwise import elementwise, run
-from clmapreduce.arrays.standard import grids, inspection, repeats
+from clmapreduce.arrays.standard import grids, inspection, places, repeats
+from clmapreduce.arrays.standard.places import with_device
 from clmapreduce.arrays.subscripts import masks
 from clmapreduce.arrays.ufuncs import UFUNCS
 from clmapreduce.formula.functions import apply
 from clmapreduce.primitives.map import Map
 
 MODULES = (
-    creation, functions, grids, inspection, joining, masks, reductions, repeats, scans, shapes, sorting,
+    creation, functions, grids, inspection, joining, masks, places, reductions, repeats, scans, shapes, sorting,
 )  # fmt: skip
 NAMES = (
     "all", "allclose", "any", "arange", "argmax", "argmin", "argsort", "argwhere", "array_equal", "asarray", "astype",
@@ -30,8 +31,8 @@ NAMES = (
     "imag", "isclose", "isdtype", "linspace", "matrix_transpose", "max", "mean", "meshgrid", "min", "moveaxis",
     "ndim", "nonzero", "ones", "ones_like", "permute_dims", "prod", "ravel", "real", "repeat", "reshape",
     "result_type", "roll", "round", "shape", "size", "sort", "squeeze", "stack", "std", "sum", "swapaxes", "take",
-    "tile", "transpose", "tril", "triu", "unique", "unique_all", "unique_counts", "unique_inverse", "unique_values",
-    "unstack", "var", "vstack", "where", "zeros", "zeros_like",
+    "tile", "to_device", "transpose", "tril", "triu", "unique", "unique_all", "unique_counts", "unique_inverse",
+    "unique_values", "unstack", "var", "vstack", "where", "zeros", "zeros_like",
 )  # fmt: skip
 """The functions that are not elementwise."""
 
@@ -53,7 +54,7 @@ __array_namespace_info__ = inspection.array_namespace_info
 
 
 _FUNCTIONS = {
-    name: function
+    name: with_device(function)
     for module in MODULES
     for name, function in vars(module).items()
     if name in NAMES and getattr(function, "__module__", None) == module.__name__

@@ -102,6 +102,21 @@ def test_limits_kinds_and_devices(context: cm.Context) -> None:
     assert xp.isdtype(np.int8, "integral") and not xp.isdtype("f4", ("bool", np.dtype("f8")))
 
 
+def test_arrays_on_a_named_device(context: cm.Context) -> None:
+    with context:
+        x = cm.array(np.arange(5, dtype=np.float32))
+        xp = x.__array_namespace__()
+        assert x.to_device(x.device) is x
+        for device in cm.devices():
+            made = [
+                xp.zeros(3, dtype=xp.float32, device=device), xp.eye(2, dtype=xp.int8, device=device),
+                xp.asarray([1, 2], device=device), xp.full_like(x, 2, device=device), x.to_device(device),
+            ]  # fmt: skip
+            assert all(array.device is device for array in made)
+            assert_as_numpy(made[-1], np.arange(5, dtype=np.float32))
+            assert_as_numpy(made[-1] + made[-2], np.arange(5, dtype=np.float32) + 2)
+
+
 WRONG: dict[str, Callable[[Any, Any], Any]] = {
     "a bool beside an integer": lambda x, xp: x[True, 0],
     "a bool beside places": lambda x, xp: x[True, [0, 1]],
@@ -118,6 +133,9 @@ WRONG: dict[str, Callable[[Any, Any], Any]] = {
     "limits of no floats": lambda x, xp: xp.finfo(np.int32),
     "limits of no integers": lambda x, xp: xp.iinfo("f4"),
     "an unknown kind": lambda x, xp: xp.isdtype(np.float32, "flot"),
+    "an unknown device": lambda x, xp: xp.zeros(3, device="no such device"),
+    "a device and a context": lambda x, xp: xp.zeros(3, device=x.device, context=x.context),
+    "a stream": lambda x, xp: x.to_device(x.device, stream=1),
     "several axes, none named": lambda x, xp: xp.cumulative_sum(x),
 }
 

@@ -131,7 +131,7 @@ def numpy_array(value: Any, name: str, dtype: Any = None) -> np.ndarray[Any, Any
         raise
     except (ValueError, RecursionError) as error:
         raise ShapeError(f"{name} is {quoted(value)}, which is no array: {error}") from None
-    except (TypeError, OverflowError, AttributeError) as error:
+    except (TypeError, OverflowError, AttributeError, RuntimeError) as error:  # RuntimeError: a tensor with gradients
         raise DTypeError(f"{name} is {quoted(value)}, which is no array of numbers: {error}") from None
     refuse_oversized(array, name)
     return array

@@ -13,22 +13,26 @@ import numpy as np
 
 from clmapreduce.arrays import creation, functions, joining, reductions, scans, shapes, sorting
 from clmapreduce.arrays.elementwise import elementwise, run
+from clmapreduce.arrays.standard import grids, inspection, places, repeats
+from clmapreduce.arrays.standard.places import with_device
 from clmapreduce.arrays.subscripts import masks
 from clmapreduce.arrays.ufuncs import UFUNCS
 from clmapreduce.formula.functions import apply
 from clmapreduce.primitives.map import Map
 
-MODULES = (creation, functions, joining, masks, reductions, scans, shapes, sorting)
+MODULES = (
+    creation, functions, grids, inspection, joining, masks, places, reductions, repeats, scans, shapes, sorting,
+)  # fmt: skip
 NAMES = (
     "all", "allclose", "any", "arange", "argmax", "argmin", "argsort", "argwhere", "array_equal", "asarray", "astype",
     "broadcast_arrays", "broadcast_to", "can_cast", "clip", "concat", "concatenate", "copy", "copyto",
     "count_nonzero", "cumprod", "cumsum", "cumulative_prod", "cumulative_sum", "diff", "empty", "empty_like",
-    "expand_dims", "flatnonzero", "flip", "from_dlpack", "full", "full_like", "hstack", "imag", "isclose", "linspace",
-    "matrix_transpose", "max", "mean", "min", "moveaxis", "ndim", "nonzero", "ones", "ones_like", "permute_dims",
-    "prod", "ravel", "real", "reshape", "result_type", "round", "shape", "size", "sort",
-    "squeeze", "stack", "std", "sum",
-    "swapaxes", "take", "transpose", "unique", "unique_all", "unique_counts", "unique_inverse",
-    "unique_values", "var", "vstack", "where", "zeros", "zeros_like",
+    "expand_dims", "eye", "finfo", "flatnonzero", "flip", "from_dlpack", "full", "full_like", "hstack", "iinfo",
+    "imag", "isclose", "isdtype", "linspace", "matrix_transpose", "max", "mean", "meshgrid", "min", "moveaxis",
+    "ndim", "nonzero", "ones", "ones_like", "permute_dims", "prod", "ravel", "real", "repeat", "reshape",
+    "result_type", "roll", "round", "shape", "size", "sort", "squeeze", "stack", "std", "sum", "swapaxes", "take",
+    "tile", "to_device", "transpose", "tril", "triu", "unique", "unique_all", "unique_counts", "unique_inverse",
+    "unique_values", "unstack", "var", "vstack", "where", "zeros", "zeros_like",
 )  # fmt: skip
 """The functions that are not elementwise."""
 
@@ -46,10 +50,11 @@ DTYPES = ("int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint6
 __array_api_version__ = "2023.12"
 e, inf, nan, newaxis, pi = math.e, math.inf, math.nan, None, math.pi
 bool = np.dtype(np.bool_)  # the standard's name
+__array_namespace_info__ = inspection.array_namespace_info
 
 
 _FUNCTIONS = {
-    name: function
+    name: with_device(function)
     for module in MODULES
     for name, function in vars(module).items()
     if name in NAMES and getattr(function, "__module__", None) == module.__name__

@@ -5,7 +5,9 @@ from __future__ import annotations
 from functools import lru_cache
 from typing import Any
 
+from clmapreduce.arrays.creation import full
 from clmapreduce.arrays.elementwise import conversion
+from clmapreduce.arrays.joining import concatenate
 from clmapreduce.arrays.operands import on_device
 from clmapreduce.arrays.reductions import sum_dtypes
 from clmapreduce.calls.axes import axis_of
@@ -31,20 +33,30 @@ def cumprod(x: Any, /, *, axis: int | None = None, dtype: Any = None) -> DeviceA
     return _scanned("product", on_device(x), axis, dtype)
 
 
-def cumulative_sum(x: Any, /, *, axis: int | None = None, dtype: Any = None) -> DeviceArray:
-    """As `cumsum`; the axis may be left out for one axis alone."""
-    return cumsum(x, axis=_only_axis(x, axis), dtype=dtype)
+def cumulative_sum(
+    x: Any, /, *, axis: int | None = None, dtype: Any = None, include_initial: bool = False
+) -> DeviceArray:
+    """As `cumsum`; the axis may be left out for one axis alone. include_initial: a 0 comes first, one more value."""
+    return _standard("sum", on_device(x), axis, dtype, include_initial)
 
 
-def cumulative_prod(x: Any, /, *, axis: int | None = None, dtype: Any = None) -> DeviceArray:
-    """As `cumprod`; the axis may be left out for one axis alone."""
-    return cumprod(x, axis=_only_axis(x, axis), dtype=dtype)
+def cumulative_prod(
+    x: Any, /, *, axis: int | None = None, dtype: Any = None, include_initial: bool = False
+) -> DeviceArray:
+    """As `cumprod`; the axis may be left out for one axis alone. include_initial: a 1 comes first, one more value."""
+    return _standard("product", on_device(x), axis, dtype, include_initial)
 
 
-def _only_axis(x: Any, axis: int | None) -> int | None:
-    if axis is None and getattr(x, "ndim", 1) > 1:
+def _standard(op: OperatorName, x: DeviceArray, axis: int | None, dtype: Any, with_first: bool) -> DeviceArray:
+    if axis is None and x.ndim != 1:
         raise ShapeError(f"an array of {x.ndim} axes is summed along one of them; name it as axis")
-    return axis
+    along = axis_of(0 if axis is None else axis, x.ndim)
+    values = _scanned(op, x, along, dtype)
+    if not with_first:
+        return values
+    shape = (*x.shape[:along], 1, *x.shape[along + 1 :])
+    first = full(shape, 0 if op == "sum" else 1, values.dtype, context=x.context)
+    return concatenate([first, values], axis=along)
 
 
 def _scanned(op: OperatorName, x: DeviceArray, axis: int | None, dtype: Any, mode: str = "auto") -> DeviceArray:

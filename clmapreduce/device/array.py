@@ -72,6 +72,11 @@ class DeviceArray(ArrayMethods, Awaited, Exports):
         return self.size * self.dtype.itemsize
 
     @property
+    def device(self) -> hostsched.Device:
+        """The device whose memory holds it; of an array in pieces the first one."""
+        return self.context.device
+
+    @property
     def event(self) -> Any:
         return self.memory.last_write
 

@@ -104,6 +104,10 @@ class ArrayMethods(ArrayOperators):
         """The values in new memory."""
         return self._call("copy", self)
 
+    def to_device(self: S, device: Any, /, *, stream: Any = None) -> S:
+        """The array on another device, or itself where it is on that one. device: one of `cm.devices()`, or a name."""
+        return self._call("to_device", self, None, device, stream=stream)
+
     def fill(self, value: Any) -> None:
         """Sets every element to one value."""
         self.operations.assign(self, ..., value)

@@ -44,7 +44,10 @@ def call(function: Callable[..., Any], values: Sequence[Value], what: str) -> An
         return function(*values)
     except TypeError as error:
         if str(error) in _SUBSCRIPTS:
-            raise FormulaError(f"{what}: a traced value is one number, it has no field or element") from error
+            raise FormulaError(
+                f"{what}: a traced value is one number, it has no field or element; pass cm.Table(array) to read an "
+                "array at places"
+            ) from error
         if "does not support ufuncs" not in str(error):  # a mistake that is the author's to see
             raise
         raise FormulaError(f"{what}: {error}; NumPy's functions take no traced values; use those of cm.math") from error

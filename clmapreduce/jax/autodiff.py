@@ -1,4 +1,4 @@
-"""The differentiable function of reductions: its backward pass is a reduction again, so it has one as well."""
+"""The differentiable function of reductions: its derivatives are reductions again, so they have some as well."""
 
 from __future__ import annotations
 
@@ -13,43 +13,48 @@ import numpy as np
 
 from clmapreduce.gradients.framework import Framework, Results, Tensors
 from clmapreduce.gradients.job import Job
+from clmapreduce.gradients.rules import rule_of
+from clmapreduce.gradients.tangents import tangent
 from clmapreduce.gradients.terms import gradients
 from clmapreduce.jax.callback import Callback, on_host
+from clmapreduce.jax.derivative import Arrays, Derivative, change
 
 
-@jax.tree_util.register_static
 @dataclass(frozen=True)
-class Needed:
-    """Which arguments are differentiated by; JAX carries it from the forward to the backward pass."""
+class OfReduction(Derivative):
+    """The derivative of a job's first result."""
 
-    flags: tuple[bool, ...]
+    job: Job
+
+    def along(self, arrays: Arrays, result: Any, directions: Arrays) -> Any:
+        return tangent(JAX, self.job, (arrays, directions), result)
+
+    def back(self, arrays: Arrays, result: Any, needed: Sequence[bool], cotangent: Any) -> Arrays:
+        return gradients(JAX, self.job, (arrays, needed), result, cotangent)
 
 
-def is_zero(cotangent: Any) -> bool:
-    """Whether a cotangent is 0 whatever the numbers are."""
-    return isinstance(cotangent, jax.custom_derivatives.SymbolicZero)
+def directions_of(tangents: Sequence[Any]) -> list[Any]:
+    """Tangents, None for those that are 0 whatever the numbers are."""
+    return [None if isinstance(t, jax.custom_derivatives.SymbolicZero) else t for t in tangents]
 
 
-@partial(jax.custom_vjp, nondiff_argnums=(0,))
+@partial(jax.custom_jvp, nondiff_argnums=(0,))
 def _reduce(job: Job, *arrays: Any) -> Any:
     """The results of a job, for its arrays."""
     return on_host(job, Callback(Job.results, job), arrays)
 
 
-def _forward(job: Job, *primals: Any) -> Any:
-    arrays = tuple(primal.value for primal in primals)
+@partial(_reduce.defjvp, symbolic_zeros=True)
+def _reduced_along(job: Job, arrays: Any, tangents: Any) -> Any:
     results = _reduce(job, *arrays)
-    return results, (arrays, results[0], Needed(tuple(primal.perturbed for primal in primals)))
-
-
-def _backward(job: Job, saved: Any, cotangents: Any) -> Any:
-    arrays, result, needed = saved
-    if is_zero(cotangents[0]):
-        return tuple(None for _ in arrays)
-    return tuple(gradients(JAX, job, (arrays, needed.flags), result, cotangents[0]))
-
-
-_reduce.defvjp(_forward, _backward, symbolic_zeros=True)
+    directions = directions_of(tangents)
+    still = [np.zeros(result.shape, jax.dtypes.float0) for result in results]  # indices never move
+    if not jnp.issubdtype(results[0].dtype, jnp.floating):
+        return results, tuple(still)
+    if all(direction is None for direction in directions):
+        return results, (jnp.zeros_like(results[0]), *still[1:])
+    rule_of(job)  # raises for a reduction without a derivative
+    return results, (change(OfReduction(job), arrays, results[0], directions), *still[1:])
 
 
 class Jax(Framework):

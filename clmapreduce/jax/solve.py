@@ -2,41 +2,62 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
 import jax
+import jax.numpy as jnp
 
 from clmapreduce.errors import ModeError
+from clmapreduce.gradients.job import Job
 from clmapreduce.gradients.system import System, system_call
 from clmapreduce.jax.arrays import array_of, host_view, is_traced, jax_arrays
-from clmapreduce.jax.autodiff import JAX, Needed, is_zero
+from clmapreduce.jax.autodiff import JAX, directions_of
 from clmapreduce.jax.callback import Callback, on_host
+from clmapreduce.jax.derivative import Arrays, Derivative, change
 from clmapreduce.pairwise.kernelsolve import Solver
 
 
-@partial(jax.custom_vjp, nondiff_argnums=(0,))
+@dataclass(frozen=True)
+class OfSystem(Derivative):
+    """The derivative of a system's solution."""
+
+    system: System
+
+    @property
+    def job(self) -> Job:  # type: ignore[override]
+        return self.system.job
+
+    def along(self, arrays: Arrays, result: Any, directions: Arrays) -> Any:
+        right = self.system.change(JAX, (arrays, directions), result)
+        return None if right is None else self._solved(arrays, right)
+
+    def back(self, arrays: Arrays, result: Any, needed: Sequence[bool], cotangent: Any) -> Arrays:
+        adjoint = self._solved(arrays, cotangent)
+        return self.system.gradients(JAX, (arrays, needed), result, adjoint)
+
+    def _solved(self, arrays: Arrays, right: Any) -> Any:
+        """The solution for another right-hand side."""
+        place = self.system.place
+        return _solve(self.system, *arrays[:place], right, *arrays[place + 1 :])
+
+
+@partial(jax.custom_jvp, nondiff_argnums=(0,))
 def _solve(system: System, *arrays: Any) -> Any:
     """The solution a of α a + Σ F(a) = b, for a system's arrays, with b in the place of a. F is symmetric."""
     (solution,) = on_host(system.job, Callback(System.solutions, system), arrays)
     return solution
 
 
-def _forward(system: System, *primals: Any) -> Any:
-    arrays = tuple(primal.value for primal in primals)
+@partial(_solve.defjvp, symbolic_zeros=True)
+def _solved_along(system: System, arrays: Any, tangents: Any) -> Any:
     solution = _solve(system, *arrays)
-    return solution, (arrays, solution, Needed(tuple(primal.perturbed for primal in primals)))
-
-
-def _backward(system: System, saved: Any, cotangent: Any) -> Any:
-    arrays, solution, needed = saved
-    if is_zero(cotangent):
-        return tuple(None for _ in arrays)
-    adjoint = _solve(system, *arrays[: system.place], cotangent, *arrays[system.place + 1 :])
-    return tuple(system.gradients(JAX, (arrays, needed.flags), solution, adjoint))
-
-
-_solve.defvjp(_forward, _backward, symbolic_zeros=True)
+    directions = directions_of(tangents)
+    if all(direction is None for direction in directions):
+        return solution, jnp.zeros_like(solution)
+    return solution, change(OfSystem(system), arrays, solution, directions)
 
 
 class JaxSolver(Solver):

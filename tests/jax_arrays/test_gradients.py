@@ -128,6 +128,83 @@ def test_second_derivatives_agree_with_dense(name: str, how: Any, rng: np.random
 
 
 @pytest.mark.parametrize("name", REDUCTIONS)
+def test_forward_mode_agrees_with_dense(name: str, how: Any, rng: np.random.Generator) -> None:
+    points = [a for k, a in enumerate(inputs(rng, 19, 23)) if k != 2]
+    directions = [normal(rng, *a.shape) for a in points]
+    ours, exact = lazy(name, how), exactly(name)
+    for f in (ours, jax.jit(ours)):
+        for one, other in zip(jax.jvp(f, points, directions), jax.jvp(exact, points, directions), strict=True):
+            near(one, other)
+    for place in range(3):  # the others have no direction
+        alone = [lambda t, f=f: f(*points[:place], t, *points[place + 1 :]) for f in (ours, exact)]  # noqa: B023
+        one, other = (jax.jvp(f, points[place : place + 1], directions[place : place + 1])[1] for f in alone)
+        near(one, other)
+
+
+@pytest.mark.parametrize("name", REDUCTIONS)
+def test_jacobians_and_hessians_agree_with_dense(name: str, how: Any, rng: np.random.Generator) -> None:
+    """A pair of modes a run: directions and cotangents are mapped axes there, of arrays that are not mapped."""
+    x, y, _, g = inputs(rng, 4, 5)
+    ours, exact = lazy(name, how), exactly(name)
+    jax.tree.map(near, jax.jacfwd(ours, (0, 1, 2))(x, y, g), jax.jacrev(exact, (0, 1, 2))(x, y, g))
+    first, second = ((jax.jacrev, jax.jacfwd)[k] for k in rng.integers(2, size=2))
+    result, expected = (
+        second(first(lambda *a, f=f: jnp.square(f(*a)).sum(), (0, 2)), (0, 2))(x, y, g) for f in (ours, exact)
+    )
+    jax.tree.map(lambda a, b: near(a, b, SECOND), result, expected)
+
+
+def test_directions_of_batches(how: Any, rng: np.random.Generator) -> None:
+    """Arrays with batch axes of their own, mapped or not, in both modes."""
+    x, y, _, g = inputs(rng, 6, 5, (2,))
+    points, reduction = [x, y, normal(rng, 4, 1, 5, 2), g], cj.Genred(FORMULA, ALIASES, axis=1)
+    directions = [normal(rng, *a.shape) for a in points]
+    many = [normal(rng, 3, *a.shape) for a in points]
+
+    def along(f: Reduce) -> Any:
+        """One direction; three of the same points; and the gradient of the latter by the directions."""
+        change = lambda *d: jax.jvp(f, tuple(points), d)[1]  # noqa: E731
+        mapped = jax.vmap(change)
+        return change(*directions), mapped(*many), jax.grad(lambda *d: jnp.square(mapped(*d)).sum(), (0, 1, 2, 3))(*many)
+
+    def general(x: Any, y: Any, b: Any, g: Any) -> Any:
+        return jnp.exp(-g * jnp.square(x[..., :, None, :] - y[..., None, :, :]).sum(-1)) @ b
+
+    ours = lambda *a: reduction(*a, **how)  # noqa: E731
+    jax.tree.map(lambda a, b: near(a, b, SECOND), along(ours), along(general))
+
+
+def test_loops_and_checkpoints_are_differentiated(how: Any, rng: np.random.Generator) -> None:
+    x, y, b, g = inputs(rng, 6, 5)
+    reduction = cj.Genred(FORMULA, ALIASES, axis=1)
+
+    def loop(f: Reduce) -> Reduce:
+        def step(x: Any, _: Any) -> Any:
+            moved = x + 0.1 * jax.checkpoint(f)(x, y, b, g).sum(-1, keepdims=True)
+            return moved, jax.lax.cond(moved.sum() > 0, lambda x: f(x, y, b, g).sum(), lambda x: 0.0, moved)
+
+        return lambda x: jax.lax.scan(step, x, None, length=3)[1].sum()
+
+    ours, exact = loop(lambda *a: reduction(*a, **how)), loop(dense)
+    near(jax.grad(ours)(x), jax.grad(exact)(x), SECOND)
+    near(jax.jvp(ours, (x,), (x,))[1], jax.jvp(exact, (x,), (x,))[1], SECOND)
+
+
+def test_what_nothing_moves_has_zeros(how: Any, rng: np.random.Generator) -> None:
+    x, y = normal(rng, 5, 2), normal(rng, 6, 2)
+
+    def steps(x: Any) -> Any:
+        return (cj.Vi(x) - cj.Vj(y)).sign().sum(1, **how)
+
+    value, change = jax.jvp(steps, (x,), (x,))
+    near(value, jnp.sign(x[:, None] - y).sum(1))
+    assert change.shape == value.shape and not change.any()
+    assert not jax.grad(lambda x: steps(x).sum())(x).any()
+    places, still = jax.jvp(lambda x: cj.Vi(x).sqdist(cj.Vj(y)).argmin(1, **how), (x,), (x,))
+    assert places.shape == (5, 1) and still.dtype == jax.dtypes.float0
+
+
+@pytest.mark.parametrize("name", REDUCTIONS)
 def test_jit_gives_the_same_values_and_gradients(name: str, how: Any, rng: np.random.Generator) -> None:
     x, y, _, g = inputs(rng, 6, 7)
     reduce = lazy(name, how)
@@ -166,6 +243,13 @@ def test_solutions_agree_with_dense(jit: bool, how: Any, rng: np.random.Generato
     same_gradients(jax.jit(ours) if jit else ours, exact, [x, b, g], rng)
     second, expected = (jax.grad(lambda g, f=f: jax.grad(lambda g: jnp.square(f(x, b, g)).sum())(g).sum()) for f in (ours, exact))
     near(second(g), expected(g), SECOND)
+    directions = tuple(normal(rng, *a.shape) for a in (x, b, g))
+    for one, other in zip(*(jax.jvp(jax.jit(f) if jit else f, (x, b, g), directions) for f in (ours, exact)), strict=True):
+        near(one, other)
+    for transformed in (jax.jacfwd, jax.jacrev):
+        jax.tree.map(near, transformed(ours, (1, 2))(x, b, g), transformed(exact, (1, 2))(x, b, g))
+    hessians = (jax.hessian(lambda g, f=f: jnp.square(f(x, b, g)).sum())(g) for f in (ours, exact))
+    near(*hessians, SECOND)
 
 
 def test_ranges_choose_the_pairs_of_gradients(how: Any, rng: np.random.Generator) -> None:

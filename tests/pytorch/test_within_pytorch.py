@@ -123,6 +123,14 @@ def test_a_tensor_that_changed_after_the_forward_pass_is_refused(how: Any, dtype
         result.sum().backward()
 
 
+def test_maps_refuse_tensors_that_ask_for_gradients(how: Any, dtype: Any) -> None:
+    x = torch.ones(3, dtype=dtype, requires_grad=True)
+    for call in (cm.Map("x * 2"), cm.Reduce("sum")):
+        with pytest.raises(cm.DTypeError, match="detach"):
+            call(x, **how)
+        assert np.asarray(call(x.detach(), **how)).sum() in (3, 6)
+
+
 def test_out_takes_the_result(how: Any, dtype: Any, rng: np.random.Generator) -> None:
     operands = inputs(rng, dtype)
     out = torch.full((6, 2), torch.nan, dtype=dtype)

@@ -82,6 +82,8 @@ def select(shape: Shape, first: int, key: Any) -> Selection:
             continue
         if part is None:
             selection.axes.append(Axis(1, 0))
+        elif isinstance(part, bool):
+            selection.axes.append(Axis(int(part), 0))
         elif isinstance(part, slice):
             start, stop, step = _bounds(part, shape[axis])
             selection.first += start * steps[axis]
@@ -106,7 +108,7 @@ def select(shape: Shape, first: int, key: Any) -> Selection:
 
 def _side_by_side(keys: list[Any]) -> bool:
     """Whether integers and arrays of places stand side by side: their axes then stay where they are."""
-    kinds = [part is not None and part is not Ellipsis and not isinstance(part, slice) for part in keys]
+    kinds = [_is_looked_up(part) for part in keys]
     first, last = kinds.index(True), len(kinds) - kinds[::-1].index(True)
     return all(kinds[first:last])
 
@@ -116,6 +118,8 @@ def _whole(key: Any, shape: Shape) -> list[Any]:
     no axis stays: it keeps arrays of places apart, as in NumPy.
     """
     keys = [_part(part) for part in (key if isinstance(key, tuple) else (key,))]
+    if any(isinstance(part, bool) for part in keys) and any(_is_looked_up(part) for part in keys):
+        raise PlaceError("a single bool stands beside no integers and arrays; use None, or an empty slice for False")
     ellipses = [i for i, part in enumerate(keys) if part is Ellipsis]
     if len(ellipses) > 1:
         raise PlaceError("a subscript has one ellipsis ('...') at most")
@@ -127,24 +131,33 @@ def _whole(key: Any, shape: Shape) -> list[Any]:
     return [*keys[:place], *rest, *keys[place + 1 :]]
 
 
+def _is_looked_up(part: Any) -> bool:
+    """Whether an entry of a subscript is an integer, or an array of places or bools."""
+    return part is not None and part is not Ellipsis and not isinstance(part, (slice, bool))
+
+
 def _axes_of(part: Any) -> int:
     """How many axes an entry of a subscript is for."""
-    if part is None or part is Ellipsis:
+    if part is None or part is Ellipsis or isinstance(part, bool):
         return 0
     return part.ndim if not isinstance(part, (slice, int)) and part.dtype == BOOL else 1
 
 
 def _part(part: Any) -> Any:
-    """One entry of a subscript: None, an ellipsis, a slice, an int, or an array of integers or bools."""
+    """One entry of a subscript: None, an ellipsis, a slice, an int, a bool (a new axis of length 1 or 0), or an array
+    of integers or bools.
+    """
     if part is None or part is Ellipsis or isinstance(part, slice):
         return part
     if isinstance(part, (DeviceArray, np.ndarray, list, tuple)):
         array = operand(np.zeros(0, np.int64) if isinstance(part, (list, tuple)) and not len(part) else part)
-        if array.dtype.kind not in "iub" or (array.dtype == BOOL and not array.shape):
+        if array.dtype.kind not in "iub":
             raise PlaceError(f"{quoted(array)} is no array of places; give integers, or bools of the axes' lengths")
-        return array if array.shape else int(array)
+        if not array.shape:
+            return bool(array) if array.dtype == BOOL else int(array)
+        return array
     if isinstance(part, (bool, np.bool_)):
-        raise PlaceError(f"{part} is no index of an array on a device; use None for a new axis")
+        return bool(part)
     try:
         return operator.index(part)
     except TypeError:

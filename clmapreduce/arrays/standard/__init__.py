@@ -1,0 +1,1 @@
+"""What the array-API standard has and NumPy's arrays do not."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import pickle
 import subprocess
 import sys
@@ -169,3 +170,11 @@ def test_in_another_process(tmp_path: Path, rng: np.random.Generator) -> None:
 def test_arrays_on_a_device_are_not_pickled(context: cm.Context) -> None:
     with pytest.raises(cm.ArgumentError, match="to_numpy"):
         copied(cm.Partials("sum")(np.ones(4, np.float32), context=context))
+
+
+def test_devices_and_contexts_belong_to_their_process(context: cm.Context) -> None:
+    """Copies are the same object; pickles are refused, with what to do."""
+    for one in (context, context.device):
+        assert copy.copy(one) is copy.deepcopy(one) is one
+        with pytest.raises(TypeError, match="belongs to this process"):
+            pickle.dumps(one)

@@ -123,6 +123,20 @@ class Context:
             _check_trace(os.environ["CLMR_TRACE"])
             atexit.register(self.trace, numbered(os.environ["CLMR_TRACE"], next(_traces)))
 
+    def __deepcopy__(self, _memo: Any) -> Context:
+        """The context itself, as for `copy.copy`: copies of what uses it go on using it."""
+        return self
+
+    def __copy__(self) -> Context:
+        return self
+
+    def __reduce__(self) -> Any:
+        """A context belongs to its process. Raises TypeError."""
+        raise TypeError(
+            f"{self!r} belongs to this process and cannot be pickled; make another one there, cm.Context(name), or "
+            "leave it out: what is unpickled uses the context of the thread"
+        )
+
     def __repr__(self) -> str:
         return f"Context({[member.device for member in self.members] or self.device!r})"
 

@@ -53,7 +53,8 @@ def operator(op: Any) -> ReductionOp:
         return NAMED[name]
     if callable(op):
         raise ModeError(f"{quoted(op)} is a function without an identity; give one: cm.Operator(function, identity)")
-    raise ModeError(f"operator {quoted(op)} is unknown; use one of {', '.join(NAMED)}, or a cm.Operator")
+    hint = "" if not isinstance(op, str) or op.isidentifier() else "; write a formula as a function, lambda a: ..."
+    raise ModeError(f"operator {quoted(op)} is unknown; use one of {', '.join(NAMED)}, or a cm.Operator{hint}")
 
 
 def alias(op: Any) -> Any:

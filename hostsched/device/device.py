@@ -103,6 +103,20 @@ class Device:
         self.cl_device = cl_device
         self.facts = read_facts(cl_device)
 
+    def __deepcopy__(self, _memo: object) -> Device:
+        """The device itself, as for `copy.copy`."""
+        return self
+
+    def __copy__(self) -> Device:
+        return self
+
+    def __reduce__(self) -> str:
+        """A device belongs to its process. Raises TypeError."""
+        raise TypeError(
+            f"{self!r} belongs to this process and cannot be pickled; pass its name, and select it there: "
+            f"select_device({self.name!r})"
+        )
+
     @property
     def name(self) -> str:
         """The device's own name, such as "NVIDIA H200"."""

@@ -38,7 +38,7 @@ def pairs(call: PairCall, arrays: Mapping[Variable, Any], settings: Mapping[str,
     columns, values = _aligned(values, reduced)
     dtype = next(iter(values.values())).dtype
     work = PairWork(call, list(values), dtype, settings["mode"])
-    outputs = [((rows, *((n,) for n in shape)), result) for shape, result in work.outputs]
+    outputs = [((rows, *((n,) for n in shape)), result) for shape, result in work.parts.outputs]
     task = carried(work, f"{call.reduction.name} of {call.formula!r}")
     graph = Graph(call.reduction.name, (task.__dask_tokenize__(),), list(values.values()))
 

@@ -19,7 +19,7 @@ from clmapreduce.device.tiles import may_stream, on_host, room_of
 from clmapreduce.errors import DeviceMemoryError
 from clmapreduce.pairwise.arrays import gather_pairs
 from clmapreduce.pairwise.call import PairCall, plan_pairs
-from clmapreduce.pairwise.partial import PARTS
+from clmapreduce.pairwise.partial import Parts, parts_of
 from clmapreduce.plan import IN_FLIGHT
 from clmapreduce.ranges import Ranges
 from clmapreduce.vector.node import Category, Variable
@@ -88,10 +88,10 @@ def _cut(whole: PairTiles, total: int) -> PairTiles:
     name, (rows, columns) = whole.call.reduction.name, whole.extents
     outer, inner = (sum(values.nbytes for values in whole.of_side(side).values()) for side in (True, False))
     has_columns = inner <= usable // 4
-    if not has_columns and (name not in PARTS or whole.ranges is not None):
+    if not has_columns and whole.ranges is not None:
         raise DeviceMemoryError(
             f"{name}: the arrays of what is reduced take {inner} bytes of device memory, and {usable // 4} are left "
-            f"for them; results of parts of them are merged for {', '.join(PARTS)}, without ranges="
+            "for them; results of parts of them are merged without ranges= only"
         )
     tile, left = TILE, usable - (2 * inner if has_columns else 0)
     while tile >= LEAST_TILE:
@@ -217,7 +217,12 @@ class PairTiles:
         """What a tile computes: of parts of the columns, what can be merged."""
         if self.tile[1] == self.extents[1]:
             return self.call
-        return replace(self.call, reduction=PARTS[self.call.reduction.name].reduction(self.call.reduction))
+        return replace(self.call, reduction=self.parts.reduction(self.call.reduction))
+
+    @property
+    def parts(self) -> Parts:
+        """How results of parts of the columns are merged."""
+        return parts_of(self.call, next(iter(self.arrays.values())).dtype, self.extents[1])
 
     def outputs(self, call: PairCall, rows: int) -> list[Output]:
         """Those of so many rows."""

@@ -1,4 +1,6 @@
-"""Results of parts of the columns, merged by the host in float64."""
+"""Results of parts of the columns, merged by the host: in float64 where results themselves can be merged, else by the
+reduction's accumulators.
+"""
 
 from __future__ import annotations
 
@@ -10,6 +12,9 @@ import numpy as np
 
 from clmapreduce.calls.call import Output
 from clmapreduce.device.array import NumpyArray
+from clmapreduce.dtypes import DType
+from clmapreduce.pairwise.accumulators import Accumulators
+from clmapreduce.pairwise.call import PairCall
 from clmapreduce.reductions.pairs import PairReduction, pair_reduction
 
 
@@ -57,16 +62,43 @@ class PlaceMerger:
         return [self._place] if name.startswith("Arg") else [self._best, self._place]
 
 
+class RecordMerger:
+    """Accumulators of parts, in order. columns: of all parts together."""
+
+    def __init__(self, accumulators: Accumulators, columns: int) -> None:
+        self._accumulators, self._columns = accumulators, columns
+        self._value: Any = None
+
+    def add(self, parts: Sequence[NumpyArray], first: int) -> None:
+        """As of a `Merger`; parts come in the order of their columns."""
+        value = self._accumulators.of_part(parts, first)
+        with np.errstate(all="ignore"):
+            self._value = value if self._value is None else self._accumulators.merged([self._value, value])
+
+    def results(self, name: str) -> list[NumpyArray]:
+        """As of a `Merger`."""
+        with np.errstate(all="ignore"):
+            return self._accumulators.finished(self._value, self._columns)
+
+
 @dataclass(frozen=True)
 class Parts:
-    """How parts of one reduction are merged. of: the reduction that computes the parts; "" for the same one."""
+    """How parts of one reduction are merged. of: the reduction that computes the parts; None for the same one."""
 
     merger: Callable[[Sequence[Output]], Any]
-    of: str = ""
+    of: PairReduction | None = None
 
     def reduction(self, own: PairReduction) -> PairReduction:
         """The reduction of a part."""
-        return pair_reduction(self.of) if self.of else own
+        return own if self.of is None else self.of
+
+
+def parts_of(call: PairCall, dtype: DType, columns: int) -> Parts:
+    """How parts of a call are merged. dtype: of its arrays. columns: how many there are."""
+    if call.reduction.name in PARTS:
+        return PARTS[call.reduction.name]
+    accumulators = Accumulators(call, dtype)
+    return Parts(lambda outputs: RecordMerger(accumulators, columns), accumulators.partial.reduction)
 
 
 def _less(outputs: Sequence[Output]) -> PlaceMerger:
@@ -82,9 +114,9 @@ PARTS = {
     "Min": Parts(lambda outputs: Merger(outputs, np.minimum)),
     "Max": Parts(lambda outputs: Merger(outputs, np.maximum)),
     "LogSumExp": Parts(lambda outputs: Merger(outputs, np.logaddexp)),
-    "ArgMin": Parts(_less, "Min_ArgMin"),
-    "ArgMax": Parts(_greater, "Max_ArgMax"),
+    "ArgMin": Parts(_less, pair_reduction("Min_ArgMin")),
+    "ArgMax": Parts(_greater, pair_reduction("Max_ArgMax")),
     "Min_ArgMin": Parts(_less),
     "Max_ArgMax": Parts(_greater),
 }
-"""The reductions whose parts are merged."""
+"""The reductions whose results are merged."""

@@ -26,7 +26,6 @@ from clmapreduce.device.tuned import text_of
 from clmapreduce.dtypes import DType
 from clmapreduce.pairwise.call import PairCall, explain_pairs, plan_pairs, reduce_pairs
 from clmapreduce.pairwise.pair_tiles import Arrays, PairTiles, tiles_of
-from clmapreduce.pairwise.partial import PARTS
 from clmapreduce.ranges import Ranges
 from clmapreduce.tuning.rates import known_rate, note_rate
 from clmapreduce.vector.node import Category, Variable
@@ -150,7 +149,7 @@ class _Run:
 
     def _over_pairs(self, results: Sequence[NumpyArray]) -> None:
         """Tiles of columns for every tile of rows; the host merges what they give. The first device does it all."""
-        parts, partial = PARTS[self.tiles.call.reduction.name], self.tiles.tile_call
+        parts, partial = self.tiles.parts, self.tiles.tile_call
         context = self.tiles.context.workers[0]
         fixed = self._fixed(context, columns=False)
         for begin, end in _stretches(self.tiles.extents[0], self.tiles.tile[0]):

@@ -10,6 +10,7 @@ from support.oracles import assert_same
 from support.streamed import floats
 
 import clmapreduce as cm
+from clmapreduce.reductions.pairs import PAIR_REDUCTIONS
 
 ROWS, COLUMNS = 150_011, 29
 ALIASES = ["x = Vi(3)", "y = Vj(3)"]
@@ -86,10 +87,51 @@ def test_both_sides_in_tiles(context: cm.Context, mode: str, rng: np.random.Gene
     assert (np.abs(call(x, y, mode=mode, context=own)[:, 0] - expected) <= limit).all()
 
 
-def test_parts_that_cannot_be_merged(tight: cm.Context, mode: str, rng: np.random.Generator) -> None:
+def close_rows(result: Any, expected: Any) -> None:
+    """Rows of numbers, or of places, of which rounding may exchange near ones."""
+    if np.issubdtype(np.asarray(expected).dtype, np.integer):
+        assert (np.asarray(result) == expected).mean() > 0.8
+    else:
+        scale = np.abs(expected).max()
+        np.testing.assert_allclose(result, expected, rtol=3e-5, atol=3e-6 * scale)
+
+
+@pytest.mark.drawn
+@pytest.mark.parametrize("dtype", ["f4", "f8"])
+@pytest.mark.parametrize("name", PAIR_REDUCTIONS)
+def test_every_reduction_merges_parts(
+    name: str, dtype: str, tight: cm.Context, context: cm.Context, mode: str, rng: np.random.Generator
+) -> None:
+    """As the whole call gives, whose arrays have room."""
+    x, y, w = (rng.uniform(0.1, 1, (n, 3)).astype(dtype) for n in (ROWS, COLUMNS, ROWS))
+    aliases, arrays = list(ALIASES), [x, y]
+    options: dict[str, Any] = {}
+    formula = "SqDist(x, y)" if name not in ("Any", "All") else "Step(SqDist(x, y) - 0.5)"
+    if PAIR_REDUCTIONS[name].weighted:
+        aliases, arrays, options = [*aliases, "w = Vi(3)"], [*arrays, w], {"formula2": "w"}
+    if name.startswith(("KMin", "ArgKMin")):
+        options["opt_arg"] = 3
+    call = cm.Genred(formula, aliases, name, axis=0, **options)
+    assert "streamed: 1 × " in call.explain(*arrays, mode=mode, context=tight)
+    streamed, whole = (call(*arrays, mode=mode, context=each) for each in (tight, context))
+    for one, other in zip(*(r if isinstance(r, tuple) else (r,) for r in (streamed, whole)), strict=True):
+        assert one.dtype == other.dtype and one.shape == other.shape
+        close_rows(one, other)
+    assert tight.queue.arena.peak_bytes <= tight.queue.arena.limit  # type: ignore[operator]
+
+
+def test_own_operators_merge_parts(tight: cm.Context, mode: str, rng: np.random.Generator) -> None:
     x, y = points(rng)
-    with pytest.raises(cm.DeviceMemoryError, match=r"Var: .* merged for Sum, Min"):
-        cm.Genred("SqDist(x, y)", ALIASES, "Var", axis=0)(x, y, mode=mode, context=tight)
+    largest = cm.Operator(lambda a, b: cm.where(a > b, a, b), -np.inf)
+    result = cm.Genred("SqDist(x, y)", ALIASES, largest, axis=0)(x, y, mode=mode, context=tight)
+    np.testing.assert_allclose(result[:, 0], distances(x, y).max(0), rtol=1e-5)
+
+
+def test_blocks_whose_columns_must_be_cut(tight: cm.Context, mode: str, rng: np.random.Generator) -> None:
+    x, y = points(rng)
+    ranges = cm.Ranges.band(ROWS, COLUMNS, (ROWS, 3), block=7)
+    with pytest.raises(cm.DeviceMemoryError, match=r"Var: .* merged without ranges"):
+        cm.Genred("SqDist(x, y)", ALIASES, "Var", axis=0)(x, y, ranges=ranges, mode=mode, context=tight)
 
 
 def test_errors_of_arguments_come_first(tight: cm.Context, mode: str, rng: np.random.Generator) -> None:

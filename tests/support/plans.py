@@ -53,7 +53,7 @@ FACTS = {
     "intel": INTEL,
     "subgroups": Facts("subgroups+intel", "cpu", 2, 8192, 1 << 18, 16, True, True),
     "pocl": Facts("pocl", "cpu", 64, 4096, 1 << 19, 1, True, True, halves_wide_calls=True),
-    "wide": Facts("wide+pocl", "cpu", 2, 4096, 1 << 19, 1, True, True, sound_groups=False, halves_wide_calls=True),
+    "wide": Facts("wide+pocl", "cpu", 2, 4096, 1 << 19, 1, True, True, halves_wide_calls=True),
     "nvidia": Facts(
         "nvidia", "gpu", 132, 1024, 48 << 10, 32, True, False, True, register_fragments=True, limits_registers=True,
         groups_may_return=True, vectors_of_half=False,

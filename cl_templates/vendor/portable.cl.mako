@@ -189,7 +189,12 @@ INLINE ${T} cmr_sqrt_${T}(${T} a) {
 }
 </%def>
 <%def name="exp(T)">
-INLINE ${T} cmr_exp_${T}(${T} a) { return a.y == 0 ? (${T})(exp(a.x), a.y) : exp(a.x) * (${T})(cos(a.y), sin(a.y)); }
+<% S = split(T)[0] %>
+INLINE ${T} cmr_exp_${T}(${T} a) {
+    if (a.y == 0) return (${T})(exp(a.x), a.y);
+    if (isinf(a.x) && !isfinite(a.y)) return a.x < 0 ? (${T})(0, copysign((${S})0, a.y)) : (${T})(INFINITY, NAN);
+    return exp(a.x) * (${T})(cos(a.y), sin(a.y));
+}
 </%def>
 <%def name="log(T)">
 INLINE ${T} cmr_log_${T}(${T} a) { return (${T})(log(hypot(a.x, a.y)), atan2(a.y, a.x)); }

@@ -121,7 +121,7 @@ def test_single_numbers_are_constants_of_formulas(
     context: cm.Context, mode: str, rng: np.random.Generator, dtype: Any
 ) -> None:
     """Elements of arrays, and arrays without axes, on either side; beside numbers and beside floats."""
-    a, b = numbers(rng, 65, dtype), numbers(rng, 3, dtype)
+    a, b = numbers(rng, 65, dtype, powers=POWERS), numbers(rng, 3, dtype, powers=POWERS)
     row, value = np.full(65, b[1]), cm.exact(b[1])
     for constant in (b[1], b[1:2].reshape(())):
         for name, left, right in (

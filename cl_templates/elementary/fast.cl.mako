@@ -96,7 +96,8 @@ ${words.halved(T, f"{name}_fast", ["x"])}
 </%def>
 <%def name="sin_fast(T, widest)">${_turn(T, "sin", widest)}</%def>
 <%def name="cos_fast(T, widest)">${_turn(T, "cos", widest)}</%def>
-## Within 3 + |y| ulp; `quick` holds statements that return where a vendor has a faster way. y log2(x) is y times the exponent, exact in two words, and y times the mantissa's logarithm.
+## Within 3 + |y| ulp. y log2(x) is y times the exponent, exact in two words, plus y times the mantissa's logarithm.
+## quick: statements of a vendor's faster way, which return where it is close enough.
 <%def name="power_fast(T, widest, quick='')">
 <%
 S, f, I = words.module.split(T)[0], words.module.number, words.module.integers(T)

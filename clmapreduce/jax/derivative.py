@@ -44,8 +44,8 @@ def change(derivative: Derivative, arrays: Arrays, result: Any, directions: Arra
 
 def _parts(operands: Arrays, moved: Sequence[bool]) -> tuple[list[Any], Any, list[Any]]:
     """Arrays, result and directions, one per array, of the primitive's operands."""
-    given = iter(operands[len(moved) + 1 :])
-    return list(operands[: len(moved)]), operands[len(moved)], [next(given) if one else None for one in moved]
+    rest = iter(operands[len(moved) + 1 :])
+    return list(operands[: len(moved)]), operands[len(moved)], [next(rest) if one else None for one in moved]
 
 
 def _shape(operands: Arrays, derivative: Derivative, moved: Sequence[bool]) -> tuple[int, ...]:

@@ -7,7 +7,7 @@ from typing import NamedTuple
 __all__ = ["Grid"]
 
 SHORT_OFFSETS = 1 << 31
-"""So many work-items an int counts: an H100 (driver 580.159) told groups behind more wrong numbers."""
+"""Work-items that an int counts. On an H100 (driver 580.159), groups that begin behind more read a wrong number."""
 GROUP_BITS = 30
 """Of a group's number in the second dimension; the third has the others."""
 

@@ -35,10 +35,11 @@ def arguments(name: str, dtype: Any, rng: np.random.Generator) -> list[Any]:
 
 def bound_of(name: str, dtype: Any, exponent: float, context: cm.Context) -> float:
     """3 for logarithms, 3 + |y| for powers. NVIDIA's instructions: 2e-6 of a logarithm, 1.85e-6 of a power, which are
-    34 and 31 units of the last place at most, and 2^-20.9 of 1 for a cosine.
+    34 and 31 units of the last place at most; of a cosine 2^-20.9 of 1, which is 8.6 units, and 2 units by the
+    rounding of its angle, which is at most pi.
     """
     if context.facts.vocabulary == "nvidia" and dtype == np.float32 and name != "sin":
-        return {"log": 34.0, "cos": 9.0}.get(name, 31.0 if exponent <= 4 else 3.0 + exponent)
+        return {"log": 34.0, "cos": 11.0}.get(name, 31.0 if exponent <= 4 else 3.0 + exponent)
     return {"log": 3.0, "power": 3.0 + exponent}.get(name, 4.0)
 
 

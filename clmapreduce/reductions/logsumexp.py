@@ -1,9 +1,13 @@
-"""logsumexp: log Σ exp(x) from a running maximum and a sum rescaled when the maximum grows.
+"""logsumexp: log Σ exp(x) from a sum relative to a `top`, which no number exceeds. A larger number raises the top: by
+STEP, or to the number itself where that is more.
 
-The maximum ignores NaN, which costs one instruction instead of four; a NaN lives on in the sum, because the exponential
-propagates it. Differences are taken from the maximum brought down to the largest finite number, so that inf − inf never
-arises, and the maximum starts at the lowest finite number for the same reason; of nothing but -inf a sum below 1 is
-left.
+So each time the sum is rescaled, it shrinks to 1/e or less, and what was rounded before shrinks with it. If the top
+were the largest number, numbers that grow slowly would lose digits: 10^6 float32 from 0 to 1, one after the other, were
+off by 6e-4. One number alone is its own top, so that its result is exact.
+
+The top ignores NaN, which costs one instruction instead of four; a NaN stays in the sum, because the exponential
+propagates it. Differences are taken from the top, but from the largest finite number where that is less, so that
+inf − inf never arises. The top starts at the lowest finite number for the same reason.
 """
 
 from __future__ import annotations
@@ -19,6 +23,10 @@ from clmapreduce.formula.node import Node, Record, Value
 from clmapreduce.reductions.base import Accumulate, Bound, Component, ReductionOp
 from clmapreduce.reductions.sum import tree_sum
 
+STEP = 1.0
+LEAST = 0.25
+"""A sum is at least this, because its largest term is 1/e or more; it is 0 where all numbers are -inf."""
+
 
 class BoundLogSumExp(Bound):
     def __init__(self, value: DType, computing: DType, acc: DType, result: DType) -> None:
@@ -29,9 +37,10 @@ class BoundLogSumExp(Bound):
 
     def absorb(self, acc: Record, values: Sequence[Value], indices: Sequence[Node]) -> Record:
         numbers = [cast(typed(Node, value), self._computing) for value in values]
-        top = acc["top"]
+        largest = acc["top"]
         for number in numbers:
-            top = larger(number, top)
+            largest = larger(number, largest)
+        top = apply("where", largest > acc["top"], larger(largest, acc["top"] + STEP), acc["top"])
         base = self._base(top)
         terms = [exp_scaled(number - base) for number in numbers]
         total = acc["total"]
@@ -46,8 +55,7 @@ class BoundLogSumExp(Bound):
 
     def finish(self, acc: Record) -> Value:
         top, total = cast(acc["top"], acc["total"].dtype), acc["total"]
-        # the largest term counts as 1, so less means that there was none: all values were -inf
-        result = apply("where", total > 0.5, top + apply("log", total), -np.inf)
+        result = apply("where", total > LEAST, top + apply("log", total), -np.inf)
         result = apply("where", apply("isinf", top), top, result)
         return cast(apply("where", total == total, result, total), self.result)
 

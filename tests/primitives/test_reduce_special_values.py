@@ -5,7 +5,16 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from support.named_reduce import COMBINATIONS, FLOATS, reduce_by_name
-from support.oracles import PRIME, SIZES, assert_near, assert_same, check_reduced, unit
+from support.oracles import (
+    PRIME,
+    SIZES,
+    assert_near,
+    assert_same,
+    check_reduced,
+    logsumexp,
+    logsumexp_tolerance,
+    unit,
+)
 
 import clmapreduce as cm
 
@@ -76,6 +85,10 @@ def test_logsumexp_keeps_its_digits(
         "far apart": rng.uniform(-1e4, 1e4, PRIME),
     }[shape].astype(dtype)
     check_reduced("logsumexp", x, reduce_by_name("logsumexp", x, context, mode))
+    if mode == "sequential":  # one chain of additions
+        exact, chain = logsumexp(x), len(x) * unit("f8" if context.facts.fp64 else dtype)
+        alone = reduce_by_name("logsumexp", x, context, mode, tiles=1)
+        assert_near(alone, exact, logsumexp_tolerance(dtype, exact, len(x)) + chain, "one item")
 
 
 def test_infinite_sums_and_products(context: cm.Context, mode: str, rng: np.random.Generator) -> None:

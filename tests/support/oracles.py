@@ -112,7 +112,7 @@ def logsumexp_tolerance(dtype: Any, total: Any, length: int) -> Any:
     """How far log Σ exp(x) may be from `total`.
 
     A term's exponential has a relative error of 4 units and one unit per unit of its exponent; weighted by the terms themselves, exponents
-    average at most log(length). The running maximum rescales what is there at most once per doubling of the sum that matters: 8 more.
+    average at most log(length). A rescaled sum has shrunk by e or more, so that all factors together add at most 1.6 times a term's error: 8 more.
     """
     own = unit(dtype)
     return own * (np.abs(total) * 1.001 + 2 * math.log(max(length, 1)) + 16)

@@ -19,7 +19,9 @@ from typing import Any, NoReturn, Protocol
 
 from hostsched.errors import ForkedProcess
 
-__all__ = ["Locked", "guard", "guarded", "is_forked", "may_fork", "opencl_in_use", "refuse_from_now_on", "refuse_if_forked"]
+__all__ = [
+    "Locked", "guard", "guarded", "is_forked", "may_fork", "opencl_in_use", "refuse_from_now_on", "refuse_if_forked",
+]  # fmt: skip
 
 
 class Locked(Protocol):

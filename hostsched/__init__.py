@@ -7,6 +7,7 @@ from hostsched.compiler.disk_cache import cache_folder
 from hostsched.device.choice import devices, select_device, spec_of, unusable_devices
 from hostsched.device.device import Device, DeviceFacts
 from hostsched.device.traits import DriverTraits
+from hostsched.driver.refusal import may_fork
 from hostsched.driver.report import RuntimeReport, report
 from hostsched.driver.runtimes import platforms
 from hostsched.errors import (
@@ -86,6 +87,7 @@ __all__ = [
     "following",
     "gains_by_staging",
     "lend",
+    "may_fork",
     "new_context",
     "platforms",
     "read_back",

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import json
 import math
+import os
 import subprocess
+import sys
+import time
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +16,9 @@ import pytest
 
 import clmapreduce as cm
 from clmapreduce import cli, demo
-from clmapreduce.doctor import diagnosis, report, selftest
+from clmapreduce.doctor import apart, diagnosis, report, selftest
+
+ROOT = Path(__file__).resolve().parents[1]
 
 INTEL_WITHOUT_LIBRARY = {
     "kind": "driver",
@@ -59,21 +64,18 @@ def test_the_self_test_computes_every_kind_of_reduction() -> None:
     assert names <= set(selftest.cases())
 
 
-def test_a_device_that_fails_a_quick_check_is_tested_in_full(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The test's process is another program here: it answers as a device would whose sums are wrong."""
-    answers = {False: {"sum, auto": "differs from NumPy"}, True: {"sum, parallel": "differs from NumPy", "map, parallel": ""}}
-
-    def ended(command: list[str], **how: Any) -> subprocess.CompletedProcess[str]:
-        return subprocess.CompletedProcess(command, 0, json.dumps(answers["--full" in command]), "")
-
-    monkeypatch.setattr(subprocess, "run", ended)
-    assert diagnosis.self_test(0, full=False) == answers[True]
+def test_a_device_that_fails_a_quick_check_is_tested_in_full() -> None:
+    """What the quick checks found is made up here; the full ones run on the device."""
+    quick = apart.Apart(dict, {"sum, auto": "differs from NumPy"})
+    found = diagnosis.checks_of(quick, 0, full=False)
+    assert len(found) >= 15 * len(cm.devices()[0].modes) and not any(found.values())
 
 
 def test_doctor_without_a_device_says_what_to_install(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setattr(cm, "devices", list)
+    monkeypatch.setattr(diagnosis, "count_devices", int)
     assert cli.main(["doctor"]) == 1
     text = capsys.readouterr().out
     assert text.startswith("Something is wrong: there is no OpenCL device")
@@ -108,10 +110,43 @@ def test_doctor_names_a_wish_that_no_device_fits(
     assert '$CLMR_DEVICE="no such device" fits no device' in " ".join(text.split())
 
 
-def test_doctor_reports_a_self_test_whose_process_fails() -> None:
-    (complaint,) = diagnosis.self_test(len(cm.devices()), full=False).values()
-    assert "ended with code 1" in complaint
-    assert "IndexError" in complaint
+@pytest.mark.parametrize(
+    ("call", "words"),
+    [((selftest.run_on, 99, False), ("code 1", "IndexError")), ((os.abort,), ("code -6",)), ((time.sleep, 60), ("no answer within 1 s",))],
+    ids=["raises", "crashes", "hangs"],
+)  # fmt: skip
+def test_doctor_reports_a_self_test_whose_process_fails(
+    call: tuple[Any, ...], words: tuple[str, ...], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(apart, "SECONDS", 1 if call[0] is time.sleep else apart.SECONDS)
+    (complaint,) = diagnosis.checks_of(apart.Apart(*call), 0, full=False).values()
+    assert all(word in complaint for word in words), complaint
+
+
+def test_doctor_says_that_a_driver_crashes_when_it_is_asked_for_devices(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(diagnosis, "count_devices", os.abort)
+    assert cli.main(["doctor"]) == 1
+    text = " ".join(capsys.readouterr().err.split())
+    assert "asking the drivers for their devices fails: its process ended with code -6" in text
+    assert "OCL_ICD_VENDORS" in text
+
+
+def test_a_copy_of_a_process_that_has_not_used_opencl_is_tested(tmp_path: Path) -> None:
+    """On Linux the command copies itself, which this process can no longer do."""
+    script = tmp_path / "script.py"
+    script.write_text(
+        "import json, multiprocessing, sys\n"
+        "import hostsched\n"
+        "from clmapreduce.doctor.diagnosis import diagnose\n"
+        "if __name__ == '__main__':\n"
+        "    before = hostsched.may_fork()\n"
+        "    found = diagnose()\n"
+        "    print(json.dumps([before, hostsched.may_fork(), [device.works for device in found.devices]]))\n"
+    )
+    ended = subprocess.run([sys.executable, "-W", "error", script], capture_output=True, text=True, check=True, cwd=ROOT)
+    assert json.loads(ended.stdout) == [hasattr(os, "fork"), False, [True] * len(cm.devices())]
 
 
 def test_doctor_counts_a_device_with_a_wrong_result_as_broken() -> None:

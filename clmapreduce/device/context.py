@@ -65,6 +65,11 @@ def unusable_devices() -> list[str]:
         return hostsched.unusable_devices()
 
 
+def may_fork() -> bool:
+    """Whether a child that this process forks now may use OpenCL: only before this process has used it."""
+    return hostsched.may_fork()
+
+
 class Context:
     """A device, its queue, scratch memory and built kernels. A context manager: inside the block it is the default.
 

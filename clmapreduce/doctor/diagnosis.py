@@ -4,23 +4,20 @@
 from __future__ import annotations
 
 import importlib.metadata
-import json
 import os
 import platform
-import subprocess
-import sys
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
 from typing import Any
 
 import clmapreduce as cm
 from clmapreduce.device.context import driver_report, unusable_devices
+from clmapreduce.doctor import selftest
+from clmapreduce.doctor.apart import Apart, NoAnswer
 from clmapreduce.terminal.progress import steps
 
 SETTINGS = ("CLMR_DEVICE", "PYOPENCL_CTX", "OCL_ICD_VENDORS", "OCL_ICD_FILENAMES", "OPENCL_VENDOR_PATH")
-SECONDS = 300
+ONE_DRIVER = "To find which one: OCL_ICD_VENDORS=/path/to/driver.so loads this driver alone."
 INTEL_LICENCE = "Intel's CPU runtime is proprietary software under Intel's EULA; PoCL is free software."
 _FACTS = (
     "name", "platform", "vendor", "kind", "version", "driver", "compute_units",
@@ -80,44 +77,51 @@ class Diagnosis:
 def diagnose(full: bool = False) -> Diagnosis:
     """Asks loader and drivers, and runs the self-test on every device, each in a process of its own, side by side.
     full: every check in every mode.
+
+    Raises DeviceError if drivers crash or hang when they are asked for their devices.
     """
-    devices = cm.devices()
-    with ThreadPoolExecutor(os.cpu_count() or 1) as pool:
-        tests = pool.map(partial(self_test, full=full), range(len(devices)))
-        packages = ("pyopencl", "numpy", "mako")
-        versions = {"clmapreduce": cm.__version__, "Python": platform.python_version()}
-        versions |= {package: importlib.metadata.version(package) for package in packages}
-        versions["system"] = f"{platform.system()} {platform.machine()}"
-        runtimes = [vars(finding) for finding in driver_report()]
-        advice = [line for runtime in runtimes for line in repairs(runtime)]
-        default = None
-        if devices:
-            try:
-                default = cm.select_device()
-            except cm.DeviceError as error:  # CLMR_DEVICE or PYOPENCL_CTX names none of them, or several
-                advice.append(str(error))
-        findings = [
-            DeviceFinding(facts_of(device), device == default, checks)
-            for device, checks in zip(devices, steps(tests, len(devices), "testing devices"), strict=True)
-        ]
+    try:
+        count = Apart(count_devices).answer()
+    except NoAnswer as error:
+        raise cm.DeviceError(f"asking the drivers for their devices fails: {error}. {ONE_DRIVER}") from error
+    tests = [Apart(selftest.run_on, index, full) for index in range(count)]
+    devices = cm.devices()  # only now: a process that has used OpenCL must not be copied
+    packages = ("pyopencl", "numpy", "mako")
+    versions = {"clmapreduce": cm.__version__, "Python": platform.python_version()}
+    versions |= {package: importlib.metadata.version(package) for package in packages}
+    versions["system"] = f"{platform.system()} {platform.machine()}"
+    runtimes = [vars(finding) for finding in driver_report()]
+    advice = [line for runtime in runtimes for line in repairs(runtime)]
+    default = None
+    if devices:
+        try:
+            default = cm.select_device()
+        except cm.DeviceError as error:  # CLMR_DEVICE or PYOPENCL_CTX names none of them, or several
+            advice.append(str(error))
+    checks = (checks_of(test, index, full) for index, test in enumerate(tests))
+    findings = [
+        DeviceFinding(facts_of(device), device == default, found)
+        for device, found in zip(devices, steps(checks, count, "testing devices"), strict=True)
+    ]
     settings = {name: os.environ[name] for name in SETTINGS if name in os.environ}
     return Diagnosis(versions, settings, runtimes, findings, advice, unusable_devices())
 
 
-def self_test(index: int, full: bool) -> dict[str, str]:
-    """What `selftest` finds on `devices()[index]`; a crash or a hang of its process is a failed check. A device that
+def count_devices() -> int:
+    """How many devices there are."""
+    return len(cm.devices())
+
+
+def checks_of(test: Apart[dict[str, str]], index: int, full: bool) -> dict[str, str]:
+    """What a self-test finds on `devices()[index]`; a crash or a hang of its process is a failed check. A device that
     fails a check is tested in full.
     """
-    command = [sys.executable, "-m", "clmapreduce.doctor.selftest", str(index), *(["--full"] if full else [])]
     try:
-        ended = subprocess.run(command, capture_output=True, text=True, timeout=SECONDS, check=False)
-    except subprocess.TimeoutExpired:
-        return {"self-test": f"no answer within {SECONDS} s"}
-    if ended.returncode:
-        last = ended.stderr.strip().splitlines()[-1:]
-        return {"self-test": ": ".join([f"its process ended with code {ended.returncode}", *last])}
-    checks: dict[str, str] = json.loads(ended.stdout.splitlines()[-1])
-    return self_test(index, full=True) if any(checks.values()) and not full else checks
+        checks = test.answer()
+    except NoAnswer as error:
+        return {"self-test": str(error)}
+    wrong = any(checks.values()) and not full
+    return checks_of(Apart(selftest.run_on, index, True), index, full=True) if wrong else checks
 
 
 def mark(runtime: dict[str, Any]) -> str:

@@ -1,14 +1,8 @@
-"""A few of our kernels against NumPy on one device.
-
-`python -m clmapreduce.doctor.selftest INDEX [--full]` runs it for `devices()[INDEX]` and prints its checks as JSON; the
-doctor runs it so, in a process of its own, because a broken driver may abort or hang instead of raising.
-"""
+"""A few of our kernels against NumPy on one device."""
 
 from __future__ import annotations
 
-import json
 import math
-import sys
 from collections.abc import Callable
 from typing import Any
 
@@ -73,6 +67,7 @@ def _complaint(operation: Callable[..., Any], expected: object, mode: str, conte
     return "" if np.array_equal(result, np.asarray(expected)) else "differs from NumPy"
 
 
-if __name__ == "__main__":
-    with cm.Context(cm.devices()[int(sys.argv[1])]) as context:
-        print(json.dumps(run(context, full="--full" in sys.argv)))
+def run_on(index: int, full: bool) -> dict[str, str]:
+    """`run` on `devices()[index]`; for a process of its own, because a broken driver may abort or hang."""
+    with cm.Context(cm.devices()[index]) as context:
+        return run(context, full)

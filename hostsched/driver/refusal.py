@@ -19,7 +19,9 @@ from typing import Any, NoReturn, Protocol
 
 from hostsched.errors import ForkedProcess
 
-__all__ = ["Locked", "guard", "guarded", "is_forked", "opencl_in_use", "refuse_from_now_on", "refuse_if_forked"]
+__all__ = [
+    "Locked", "guard", "guarded", "is_forked", "may_fork", "opencl_in_use", "refuse_from_now_on", "refuse_if_forked",
+]  # fmt: skip
 
 
 class Locked(Protocol):
@@ -102,6 +104,11 @@ def guarded() -> list[Locked]:
 def is_forked() -> bool:
     """Whether this process was forked after its parent used OpenCL."""
     return _forked.is_set()
+
+
+def may_fork() -> bool:
+    """Whether a child that this process forks now may use OpenCL: only before this process has used it."""
+    return hasattr(os, "fork") and not _in_use.is_set() and not _forked.is_set()
 
 
 def refuse_from_now_on(error: type[Exception], seconds: float) -> None:

@@ -5,15 +5,18 @@
 
 On CPUs calls take turns within each repetition; of repetitions those count in which the cores were ours, and the
 median of their ratios is given. NumPy sorts with its vectorised sort where the processor has one; orders are its stable
-ones, as ours are. On GPUs calls are queued one behind another. Every result is compared with NumPy's, bit by bit.
+ones, as ours are. On GPUs calls are queued one behind another. Every result is checked whole: sorted keys are NumPy's,
+and a stable order visits them in turn, equal ones from the first place to the last.
 """
 
 from __future__ import annotations
 
 import argparse
+import os
 import statistics
 import time
 from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from typing import Any
 
@@ -28,25 +31,67 @@ CPU_BAR, GPU_BAR = 1.2, 0.6
 """At least so many times NumPy's rate; at least this share of PyTorch's, whose sort gives places as well."""
 
 
+STRETCH = 1 << 22
+"""Keys that one core draws or checks at a time."""
+
+
+def stretches(work: Callable[[int, int], int], length: int) -> int:
+    """The sum of work(begin, end) over all stretches of a line, on every core: NumPy's loops run beside each other."""
+    begins = range(0, length, STRETCH)
+    with ThreadPoolExecutor(os.cpu_count()) as cores:
+        return sum(cores.map(lambda begin: work(begin, min(begin + STRETCH, length)), begins))
+
+
 def keys_of(dtype: str, length: int) -> Any:
     """Random keys: normal floats, integers over their whole range."""
-    rng, kind = np.random.default_rng(), np.dtype(dtype)
-    if kind.kind == "f":
-        return rng.standard_normal(length).astype(kind)
-    return rng.integers(np.iinfo(kind).min, np.iinfo(kind).max, length, dtype=kind, endpoint=True)
+    keys, seeds = np.empty(length, dtype), np.random.SeedSequence().spawn(length // STRETCH + 1)
+
+    def draw(begin: int, end: int) -> int:
+        rng, part = np.random.Generator(np.random.SFC64(seeds[begin // STRETCH])), keys[begin:end]
+        if keys.dtype.kind == "f":
+            rng.standard_normal(out=part, dtype=keys.dtype)
+        else:
+            bounds = np.iinfo(keys.dtype)
+            part[:] = rng.integers(bounds.min, bounds.max, len(part), keys.dtype, endpoint=True)
+        return 0
+
+    stretches(draw, length)
+    return keys
 
 
-def wrong(expected: Any, result: Any) -> float:
-    """How many numbers of a result differ."""
-    pairs = zip(expected, result, strict=True) if isinstance(result, tuple) else [(expected, result)]
-    return float(sum(np.count_nonzero(np.asarray(a) != np.asarray(b)) for a, b in pairs))
+def unlike(expected: Any, result: Any) -> float:
+    """How many keys differ."""
+    found = np.asarray(result)
+    return float(stretches(lambda begin, end: np.count_nonzero(found[begin:end] != expected[begin:end]), len(expected)))
 
 
-def cases(dtype: str, length: int, context: cm.Context) -> list[Case]:
+def out_of_order(x: Any, ordered: Any, order: Any) -> float:
+    """How many of the places are wrong in the stable order of the keys x, which sorted are `ordered`.
+
+    Places outside count, those of other keys, and those of a key that do not rise; if none does, every place is there.
+    """
+    places = np.asarray(order)
+
+    def wrong(begin: int, end: int) -> int:
+        there, keys = places[begin:end], ordered[begin:end]
+        inside = (there >= 0) & (there < len(x))
+        count = np.count_nonzero(~inside | (x.take(there, mode="clip") != keys))
+        before, after = places[begin : end - 1], places[begin + 1 : end]
+        count += np.count_nonzero((keys[1:] == keys[:-1]) & (after <= before))
+        return int(count + (begin > 0 and ordered[begin] == ordered[begin - 1] and places[begin] <= places[begin - 1]))
+
+    return float(stretches(wrong, len(x)))
+
+
+def pairs_apart(x: Any, ordered: Any, pairs: Any) -> float:
+    """How many of the sorted keys are wrong, and of the values, which were the places of the keys x."""
+    return unlike(ordered, pairs[0]) + out_of_order(x, ordered, pairs[1])
+
+
+def cases(x: Any, context: cm.Context) -> list[Case]:
     """The rows of one dtype, with NumPy beside."""
-    x = keys_of(dtype, length)
-    values = np.arange(length, dtype=np.uint32)
-    dx, dv, order = cm.array(x, context), cm.array(values, context), np.argsort(x, kind="stable")
+    values, ordered = np.arange(len(x), dtype=np.uint32), np.sort(x)
+    dx, dv = cm.array(x, context), cm.array(values, context)
 
     def pairs() -> Any:
         places = np.argsort(x, kind="stable")
@@ -54,18 +99,18 @@ def cases(dtype: str, length: int, context: cm.Context) -> list[Case]:
 
     nbytes = 2 * x.nbytes
     return [
-        Case("sort", partial(cm.sort, dx), nbytes, {"NumPy": partial(np.sort, x)}, partial(wrong, x[order]), 0),
+        Case("sort", partial(cm.sort, dx), nbytes, {"NumPy": partial(np.sort, x)}, partial(unlike, ordered), 0),
         Case("argsort", partial(cm.argsort, dx), nbytes, {"NumPy": partial(np.argsort, x, kind="stable")},
-             partial(wrong, order), 0),
+             partial(out_of_order, x, ordered), 0),
         Case("sort with uint32", partial(cm.sort_by_key, dx, dv), nbytes, {"NumPy": pairs},
-             partial(wrong, (x[order], values[order])), 0),
+             partial(pairs_apart, x, ordered), 0),
     ]  # fmt: skip
 
 
 def cpu_table(length: int, context: cm.Context, rounds: int, dtypes: Sequence[str]) -> None:
     head("what", "keys", "ours", "rate", "NumPy", "× NumPy", "bar", "wrong")
     for dtype in dtypes:
-        for case in cases(dtype, length, context):
+        for case in cases(keys_of(dtype, length), context):
             errors = int(case.error(case.ours()))
             timing = race(case, context, rounds)
             seconds, ratio, theirs = timing.seconds, timing.ratio("NumPy"), timing.peer_seconds("NumPy")
@@ -98,8 +143,9 @@ def torch_ms(x: Any) -> float | None:
 def gpu_table(length: int, context: cm.Context, dtypes: Sequence[str]) -> None:
     head("what", "keys", "ours", "rate", "PyTorch's sort", "PyTorch ÷ ours", "bar", "wrong")
     for dtype in dtypes:
-        theirs = torch_ms(keys_of(dtype, length))
-        for case in cases(dtype, length, context):
+        x = keys_of(dtype, length)
+        theirs = torch_ms(x)
+        for case in cases(x, context):
             call: Callable[[], Any] = case.ours
             errors, ms = int(case.error(call())), queued_ms(call, context, 10)
             bar = "" if theirs is None else verdict(f"≥ {GPU_BAR}", theirs >= GPU_BAR * ms)

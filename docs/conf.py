@@ -72,7 +72,7 @@ intersphinx_mapping = {
 }
 
 # ------------------------------------------------------------------------------------------------------------- examples
-FRAMEWORKS = {"torch": "torch", "dask": "dask", "jax": "jax", "sklearn": "sklearn"}
+FRAMEWORKS = {"torch": "torch", "dask": "dask", "jax": "jax", "sklearn": "sklearn", "pandas": "pandas"}
 """An example that ends in _NAME is run where its library is installed, and shown without output elsewhere."""
 missing = "|".join(name for name, library in FRAMEWORKS.items() if find_spec(library) is None)
 TOPICS = ("first_steps", "images", "sequences", "kernels", "geometry", "sparse", "statistics", "scale", "frameworks")

@@ -29,7 +29,7 @@ GALLERY = [path for path in EXAMPLES if path.parent != ROOT]
 """The examples in folders of topics."""
 
 SMALL = {"barnes_hut": {"points": 2_000}, "sinkhorn_multiscale": {"points": 600}}
-LIBRARIES = ("_torch", "_dask", "_jax", "_sklearn")
+LIBRARIES = ("_torch", "_dask", "_jax", "_sklearn", "_pandas")
 """How the names of examples end that need a library."""
 
 MOST_LINES, MOST_FILES, SMALLEST_PICTURE = 60, 16, 10_000

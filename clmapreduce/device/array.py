@@ -216,6 +216,9 @@ class DeviceArray(ArrayMethods, Awaited, Exports):
             raise ArgumentError(f"the format {spec!r} is for one number; to_numpy() gives the values of {self.shape}")
         return format(self.to_numpy()[()], spec)
 
+    def __str__(self) -> str:
+        return self._shown if is_extended(self.dtype) else str(self.to_numpy())
+
     def __repr__(self) -> str:
         return f"DeviceArray({self._shown}, dtype={dtype_name(self.dtype)}, device={self.context.device.name!r})"
 

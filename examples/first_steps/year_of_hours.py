@@ -64,8 +64,8 @@ def main(device: str | cm.Device | None = None, picture: str | None = None) -> N
     if find_spec("matplotlib"):
         import matplotlib.pyplot as plt
 
-        shape = dict(figsize=(14, 4), width_ratios=(3, 2, 2))
-        figure, (left, middle, right) = plt.subplots(1, 3, layout="constrained", **shape)
+        figure, axes = plt.subplots(1, 3, figsize=(14, 4), layout="constrained", width_ratios=(3, 2, 2))
+        left, middle, right = axes
         image = left.imshow(found["year"].T, aspect="auto", origin="lower", cmap="RdYlBu_r", interpolation="nearest")
         left.plot(found["warmest hour"], ".", color="black", markersize=2)
         left.set(xlabel="day of the year", ylabel="hour", title="A year of hours; dots: the warmest of each day")

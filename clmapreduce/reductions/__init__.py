@@ -56,7 +56,7 @@ def operator(op: Any) -> ReductionOp:
     if callable(op):
         raise ModeError(f"{quoted(op)} is a function without an identity; give one: cm.Operator(function, identity)")
     hint = "" if not isinstance(op, str) or op.isidentifier() else "; write a formula as a function, lambda a: ..."
-    hint = "; cm.segmented_median sorts values for their medians" if name == "median" else hint
+    hint = "; cm.segmented_median sorts values for their medians" if isinstance(op, str) and op == "median" else hint
     raise ModeError(f"operator {quoted(op)} is unknown; use one of {', '.join(NAMED)}, or a cm.Operator{hint}")
 
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, ClassVar
 
 from clmapreduce.domain.line import Line
 from clmapreduce.dtypes import DType
-from clmapreduce.formula.formula import Formula, value_dtype
+from clmapreduce.formula.formula import Access, Formula, value_dtype
 from clmapreduce.halves.formulas import in_float32, stored
 from clmapreduce.halves.operators import in_float32 as around_halves
 from clmapreduce.modes import ComputeMode
@@ -21,12 +21,15 @@ from clmapreduce.schemes.common.boxes import LaunchBox, within_registers
 from clmapreduce.schemes.line.map import plan_map
 from clmapreduce.schemes.line.prefix import Queries, plan_prefix
 from clmapreduce.schemes.line.recurrences.iterate import plan_iterate
+from clmapreduce.schemes.common.vectors import lanes_of
 from clmapreduce.schemes.line.recurrences.recurrence import plan_recurrence
+from clmapreduce.schemes.line.recurrences.single_pass import SingleRecurrenceText
 from clmapreduce.schemes.line.reduce import plan_reduce
 from clmapreduce.schemes.line.scan import Prefixes, plan_scan
 from clmapreduce.schemes.line.series.power_series import plan_power_series
 from clmapreduce.schemes.line.series.power_sum import PowerSum, plan_power_sum
 from clmapreduce.schemes.line.series.series_function import SeriesFunction, plan_series_function
+from clmapreduce.schemes.line.single_scan import Content, plan_one_pass, takes_one_pass
 from clmapreduce.schemes.line.sorting.line_sort import plan_sort
 from clmapreduce.schemes.line.sorting.sort_problem import SortProblem
 from clmapreduce.schemes.line.unfold import Powers, plan_unfold
@@ -123,9 +126,7 @@ class ScanRequest(LineRequest):
 
 @dataclass(frozen=True)
 class RecurrenceRequest(LineRequest):
-    """bound: not anchored where the recurrence is walked in order; else prefixes of its maps are scanned. reduce_box:
-    of the launch that finds the maps of stretches.
-    """
+    """bound: not anchored. reduce_box: of the launch that finds the maps of stretches."""
 
     bound: Recurrent
     reduce_box: LaunchBox
@@ -133,11 +134,22 @@ class RecurrenceRequest(LineRequest):
 
     def plan(self, facts: Facts) -> Plan:
         layout = Layout(self.formula, (self.bound.result,), streaming=self.streaming)
-        if not self.bound.anchored:
+        if takes_one_pass(self.bound, self.line, self.mode, facts):
+            return plan_one_pass(SingleRecurrenceText, layout, self._content(layout, facts), self.line, facts)
+        if self.mode is ComputeMode.SEQUENTIAL and self.line.window is None:
             return plan_recurrence(layout, self.bound, self.line, facts, self.box, self.reduce_box)
-        numbers, itemsize = len(self.bound.components), self.bound.result.itemsize
+        bound = self.bound.anchoring()
+        numbers, itemsize = len(bound.components), bound.result.itemsize
         boxes = [within_registers(box, numbers, itemsize) for box in (self.box, self.reduce_box)]
-        return plan_scan(layout, Prefixes(self.bound, self.bound), self.line, self.mode, facts, *boxes)
+        return plan_scan(layout, Prefixes(bound, bound), self.line, self.mode, facts, *boxes)
+
+    def _content(self, layout: Layout, facts: Facts) -> Content:
+        """What tiles of one pass compute."""
+        varying = sum(operand.access is Access.VECTOR for operand in self.formula.inputs)
+        itemsize = self.bound.result.itemsize
+        box = within_registers(self.box, varying, itemsize)
+        plain = lanes_of(layout, facts, spreads=True) and self.bound.result.kind != "c"
+        return Content(self.bound, self.bound, False, box.block, box.lanes(itemsize, plain), box.unroll)
 
 
 @dataclass(frozen=True)

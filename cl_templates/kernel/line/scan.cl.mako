@@ -7,7 +7,44 @@
 ##   Inside a tile accumulators are `op`; the carry is `wide`, which may have more digits.
 ##   Local memory: rows · items (or warps) accumulators. Barriers: 2 per tile with warps, else 2 log2(block) + 2.
 <%namespace name="mode" file="/mode/${context['compute_mode']}.cl.mako"/>
-<%namespace name="prefixes" file="/prefixes.cl.mako"/>
+<%def name="rows_of(L, R, guarded)">
+## One tile at t: R rows of `block` vectors of L lanes. guarded: the tile may go beyond the end; elements there are the identity.
+% for k in range(R):
+    const idx at${k} = t + (${k * block} + CMR_LOCAL_ID) * ${L};
+    ${op.declare(f"v{k}", L)}
+% if guarded:
+    if (at${k} < end)
+% endif
+    ${op.absorb(f"v{k}", formula, [f"at{k}"], L)}
+% for d in [2**e for e in range(L.bit_length() - 1)]:
+    { ${op.lanes_up("up", f"v{k}", d, L)} ${op.merge(f"v{k}", "up", f"v{k}", L)} }
+% endfor
+    ${op.last_lane(f"total{k}", f"v{k}", L)}
+% endfor
+    ${mode.scan_group(op, R)}
+% for k in range(R):
+    {
+    ${op.copy("offset", f"before{k}")}
+% if exclusive and L > 1:
+    ${op.lanes_up("shifted", f"v{k}", 1, L)}
+    ${op.assign(f"v{k}", "shifted")}
+% elif exclusive:
+    ${op.reset(f"v{k}")}
+% endif
+    ${wide.converted("ahead", "offset", op)}
+    ${wide.merge("ahead", "carry", "ahead")}
+    ${op.converted("start", "ahead", wide)}
+    ${op.broadcast("shift", "start", L)}
+    ${op.merge(f"v{k}", "shift", f"v{k}", L)}
+% if guarded:
+    if (at${k} < end)
+% endif
+    ${op.finish(f"v{k}", lambda texts: store(texts, f"at{k}", L), L)}
+    ${wide.converted("whole", f"row{k}", op)}
+    ${wide.merge("carry", "carry", "whole")}
+    }
+% endfor
+</%def>
 ${mode.kernel_head("cmr_scan", (["__global uchar *restrict windows"] if passing else []) + ["__global const uchar *restrict parts"] + parameters + ["const idx n", "const idx share"])} {
     ${mode.group_scratch(op)}
     ${mode.group_scratch(wide, "carries")}
@@ -29,10 +66,10 @@ ${mode.kernel_head("cmr_scan", (["__global uchar *restrict windows"] if passing 
 % endif
     idx t = begin;
     for (; t + ${block * lanes * rows} <= end; t += ${block * lanes * rows}) {
-${prefixes.tile(lanes, rows, False)}
+${rows_of(lanes, rows, False)}
     }
     for (; t < end; t += ${block}) {
-${prefixes.tile(1, 1, True)}
+${rows_of(1, 1, True)}
     }
 % if passing:
     if (CMR_GROUP % ${passing} == ${passing - 1} && ${mode.is_leader()}) {

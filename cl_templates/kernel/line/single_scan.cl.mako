@@ -1,33 +1,86 @@
-## cmr_single_scan: every prefix of f(in[i], …) in one pass. A group computes one tile of `rows` rows of one vector per item: its prefixes, its accumulator,
-##   which it posts, and from what the tiles before it posted the carry, with which its prefixes become results.
-##   posts  as in look_back.cl.mako      in…  the formula's inputs      out  prefixes      n  indices
+## cmr_single_scan: every prefix of f(in[i], …), or every number of a recurrence, in one pass. A group computes one tile. An item folds `rows` vectors
+##   of neighbours into its accumulator; warps scan those; the first warp scans the warps' accumulators, posts the tile's, and waits for what the tiles before
+##   it post; then every item walks its elements again, from the state before them, and stores the results.
+##   posts  as in scans/look_back.cl.mako; not there where the line is one tile      in…  the formula's inputs      out  results      n  indices
 ##   Inside a tile accumulators are `op`; those between tiles are `wide`, which may have more digits.
-##   Local memory: rows · items (or warps) accumulators. Barriers: 5 with warps, 8 where a window ends.
+##   Local memory: two accumulators per warp. Barriers: 3.
 <%namespace name="mode" file="/mode/${context['compute_mode']}.cl.mako"/>
-<%namespace name="prefixes" file="/prefixes.cl.mako"/>
-<%namespace name="ahead" file="/look_back.cl.mako"/>
-<% tile = block * lanes * rows %>
-${mode.kernel_head("cmr_single_scan", ["__global ulong *restrict posts"] + parameters + ["const idx n"])} {
+<%namespace name="ahead" file="/scans/look_back.cl.mako"/>
+<%namespace name="warps" file="/scans/warp.cl.mako"/>
+<%
+count = block // subgroup
+mine = rows * lanes
+def place(k, lane=0):
+    return f"(at + {k * lanes + lane})"
+%>
+${mode.kernel_head("cmr_single_scan", ([] if alone else ["__global ulong *restrict posts"]) + parameters + ["const idx n"])} {
     ${mode.group_scratch(op)}
     ${mode.group_scratch(wide, "carries")}
+% if alone:
+    const idx number = 0;
+% else:
     ${mode.local_array("ticket")}
-    ${ahead.take_tile(tile)}
-    idx t = number * ${tile};
-    const idx end = t + min((idx)(n - t), (idx)${tile});
-    for (; t + ${tile} <= end; t += ${tile}) {
-        ${prefixes.loaded(lanes, rows, False)}
-        ${wide.declare("own")}
+    if (${mode.is_leader()}) ticket[0] = atomic_inc((volatile __global uint *)posts);
+    ${mode.sync()}
+    const idx number = ticket[0], tiles = (n - 1) / ${block * mine} + 1;
+% endif
+    const idx at = number * ${block * mine} + CMR_LOCAL_ID * ${mine};
+    const int lane = CMR_LOCAL_ID % ${subgroup}, warp = CMR_LOCAL_ID / ${subgroup}, whole = at + ${mine} <= n;
 % for k in range(rows):
-        { ${prefixes.following("own", k)} }
+    ${values.declare(f"x{k}")}
 % endfor
-        if (${mode.is_leader()}) ${ahead.post("own", "number")}
-        ${ahead.look_back("own")}
-        ${prefixes.stored(lanes, rows, False)}
+    ${op.declare("upto")}
+    if (whole) {
+% for k in range(rows):
+        ${values.load(f"x{k}", place(k))}
+% endfor
+% for k in range(rows):
+% for e in range(lanes):
+        ${op.absorb_from("upto", values.one(f"x{k}", e), place(k, e))}
+% endfor
+% endfor
+    } else {
+        for (idx i = at; i < n; i++) ${op.absorb("upto", formula, ["i"])}
     }
-    for (int left = t < end; left; left = 0) {
-        ${ahead.look_back("")}
-        for (; t < end; t += ${block}) {
-            ${prefixes.tile(1, 1, True)}
+    ${warps.scanned(op, "upto", subgroup)}
+    if (lane == ${subgroup - 1}) { ${warps.store(op, "scratch", "warp", "upto")} }
+    ${mode.sync()}
+    if (warp == 0) {
+        ${op.declare("part")}
+        if (lane < ${count}) { ${warps.fetch(op, "part", "scratch", "lane")} }
+        ${warps.scanned(op, "part", count)}
+% if alone:
+        ${wide.declare("carry")}
+% else:
+        ${warps.of_item(op, "total", "part", count - 1)}
+        ${wide.converted("own", "total", op)}
+        ${anchor("own")}
+        if (lane == 0) ${ahead.post("own", "number")}
+        ${ahead.look_back("own", "lane")}
+        ${warps.of_item(wide, "known", "carry", 0)}
+        ${wide.assign("carry", "known")}
+% endif
+        ${warps.before(op, "prior", "part")}
+        ${wide.converted("start", "prior", op)}
+        ${wide.merge("start", "carry", "start")}
+        if (lane < ${count}) { ${warps.store(wide, "carries", "lane", "start")} }
+    }
+    ${mode.sync()}
+    ${wide.declare("carry")}
+    ${warps.fetch(wide, "carry", "carries", "warp")}
+    ${warps.before(op, "before", "upto")}
+    ${start("state", "carry", "before")}
+    if (whole) {
+% for k in range(rows):
+        {
+            ${results("y")}
+% for e in range(lanes):
+            ${step("state", f"x{k}", e, place(k, e), "y")}
+% endfor
+            ${stored("y", place(k))}
         }
+% endfor
+    } else {
+        for (idx i = at; i < n; i++) { ${step_at("state", "i")} }
     }
 }

@@ -8,16 +8,18 @@ from dataclasses import dataclass, replace
 
 from clmapreduce.domain.line import Line
 from clmapreduce.dtypes import is_extended
+from clmapreduce.formula.formula import Formula, Input
 from clmapreduce.modes import ComputeMode, Scope
-from clmapreduce.plan import Arguments, Facts, Layout, Plan, Stage
+from clmapreduce.plan import Arguments, Facts, Layout, LocalArray, Plan, Stage
 from clmapreduce.reductions.base import Bound
+from clmapreduce.reductions.text import OperatorText
 from clmapreduce.schemes.common.boxes import LaunchBox, within_local_memory
 from clmapreduce.schemes.common.kernel_data import Target
+from clmapreduce.schemes.common.local_arrays import accumulators
 from clmapreduce.schemes.common.vectors import lanes_of
-from clmapreduce.schemes.line.line_kernel import in_windows
+from clmapreduce.schemes.line.line_kernel import LineText, in_windows, inputs_of
 from clmapreduce.schemes.line.reduce import passing, reduce_stage, with_shares
-from clmapreduce.schemes.line.scan_text import ScanText
-from clmapreduce.schemes.line.single_scan import SingleScanText, fits_one_pass, plan_one_pass
+from clmapreduce.schemes.line.single_scan import Content, SingleScanText, plan_one_pass, takes_one_pass
 
 
 @dataclass(frozen=True, eq=False)
@@ -32,11 +34,37 @@ class Prefixes:
 
 
 @dataclass(frozen=True, eq=False)
-class TwoPassText(ScanText):
-    """The second of two passes. passing: accumulators are those of one window, so many."""
+class ScanText(LineText):
+    """bound, carried: as `narrow` and `wide` of `Prefixes`. lanes: numbers of a vector. rows: vectors of an item and
+    tile. passing: accumulators are those of one window, so many.
+    """
 
     template = "kernel/line/scan"
+    formula: Formula
+    bound: Bound
+    carried: Bound
+    exclusive: bool
+    block: int
+    lanes: int
+    rows: int
     passing: int = 0
+
+    @property
+    def op(self) -> OperatorText:
+        return OperatorText(self.bound, self.narrow)
+
+    @property
+    def wide(self) -> OperatorText:
+        return OperatorText(self.carried, self.narrow)
+
+    @property
+    def read(self) -> tuple[Input, ...]:
+        return inputs_of(self.formula.inputs, self.tail)
+
+    @property
+    def arrays(self) -> tuple[LocalArray, ...]:
+        carries = accumulators(self.carried, self.block, "carries")
+        return (*accumulators(self.bound, self.block * self.rows), *carries)
 
 
 def plan_scan(
@@ -56,21 +84,20 @@ def plan_scan(
         for d in (narrow_op.result if narrow_op.spreads else narrow_op.value, *(c.dtype for c in narrow_op.components))
     )
     lanes = box.lanes(widest, plain and not narrow_op.locates)
+    if takes_one_pass(wide, line, mode, facts):
+        content = Content(narrow_op, wide, prefixes.exclusive, box.block, lanes, box.unroll)
+        return plan_one_pass(SingleScanText, layout, content, line, facts)
     rows = box.unroll
     tile = box.block * lanes * rows
-    alone = line.window is None and line.length <= max(box.alone, tile)
-    streaming = layout.streaming and lanes * min(dtype.itemsize for dtype in layout.outputs) >= 16
-    content = (
-        Target.of(mode, facts, line.narrow, streaming), layout.outputs, layout.tail, streaming, formula, narrow_op,
-        wide, prefixes.exclusive, box.block, lanes, rows,
-    )  # fmt: skip
-    if line.window is None and not alone:
-        once = SingleScanText(*content)
-        if fits_one_pass(once, facts):
-            return plan_one_pass(once, (*layout.sources, *layout.targets), layout.sources, line.length)
+    alone = line.window is None and line.length <= box.alone
     groups, share = line.shares(1 if alone else max(1, facts.compute_units * box.groups), tile)
     passes_on = line.window is not None and not line.window.shared
-    spec = TwoPassText(*content, line.span // share if passes_on else 0, windows=layout.windows)
+    streaming = layout.streaming and lanes * min(dtype.itemsize for dtype in layout.outputs) >= 16
+    spec = ScanText(
+        Target.of(mode, facts, line.narrow, streaming), layout.outputs, layout.tail, streaming, formula, narrow_op,
+        wide, prefixes.exclusive, box.block, lanes, rows, line.span // share if passes_on else 0,
+        windows=layout.windows,
+    )  # fmt: skip
     arguments: Arguments = ("scratch0", *layout.sources, *layout.targets, ("idx", line.length), ("idx", share))
     second = Stage(spec, groups, box.block, arguments, ("scratch0", *layout.sources), layout.targets)
     scratch = {"scratch0": wide.layout.itemsize * (spec.passing or groups)}

@@ -1,0 +1,79 @@
+## What tiles of a line tell each other within one launch (decoupled look-back), so that the line is read once.
+##   A group takes the next tile by a ticket, so it waits only for groups that have started before it: some group always goes on where a group that
+##   has started does, whatever else the device runs (the trait `groups_progress`).
+##   posts: the ticket, then accumulators (`wide`) of tiles, of windows of `subgroup` tiles, and of all tiles before each block of as many windows. Each
+##   word of 32 bits lies beside a tag, in one word of 64 bits, so that no fence is needed. All are 0 before the launch.
+##   What a tile merges depends on its number alone: everything before its block of windows, the windows of the block before its own, the tiles of its window
+##   before it, in one tree. So a call gives the same bits every time.
+##   The first warp of a group alone waits, an item for one post.
+<%namespace name="mode" file="/mode/${context['compute_mode']}.cl.mako"/>
+<%!
+def words_of(part, size):
+    """The words of 32 bits of a variable, as texts."""
+    if size < 4:
+        return [f"(uint){part}"]
+    count = size // 4
+    return [f"as_uint({part})"] if count == 1 else [f"as_uint{count}({part}).s{k}" for k in range(count)]
+
+
+def of_words(kind, size, words):
+    """A variable of some words."""
+    if size < 4:
+        return f"({kind})(uint){words[0]}"
+    text = ", ".join(f"(uint){word}" for word in words)
+    return f"as_{kind}({text})" if len(words) == 1 else f"as_{kind}((uint{len(words)})({text}))"
+%>
+## Stores the accumulator `acc` as the post number `at`.
+<%def name="post(acc, at)">
+    {
+        volatile __global ulong *post = posts + 1 + (${at}) * ${words};
+<% texts = [text for part, _ in wide.parts for text in words_of(f"{acc}_{part}", wide.dtypes[part].itemsize)] %>
+% for k, text in enumerate(texts):
+        post[${k}] = 1UL << 32 | ${text};
+% endfor
+    }
+</%def>
+## Waits for the post number `at`, and sets `acc` to it.
+<%def name="wait_for(acc, at)">
+    {
+        const volatile __global ulong *post = posts + 1 + (${at}) * ${words};
+        ulong ${", ".join(f"word{k}" for k in range(words))};
+        do {
+% for k in range(words):
+            word${k} = post[${k}];
+% endfor
+        } while ((${" & ".join(f"word{k}" for k in range(words))}) >> 32 == 0);
+<% first = 0 %>
+% for part, kind in wide.parts:
+<%
+size = wide.dtypes[part].itemsize
+last = first + max(1, size // 4)
+%>
+        ${acc}_${part} = ${of_words(kind, size, [f"word{k}" for k in range(first, last)])};
+<% first = last %>
+% endfor
+    }
+</%def>
+## Declares `carry`, the merge of all tiles before the tile `number`, in the first warp's item 0. own: the tile's accumulator, which has been posted.
+<%def name="look_back(own, lane)">
+<% fan = subgroup %>
+    const idx windows = (tiles - 1) / ${fan} + 1, window = number / ${fan}, bank = number / ${fan * fan};
+    ${wide.declare("near")}
+    if (${lane} < number % ${fan}) ${wait_for("near", f"window * {fan} + {lane}")}
+    ${mode.combine_warp(wide, "near")}
+    if (${lane} == 0 && number % ${fan} == ${fan - 1}) {
+        ${wide.copy("whole", "near")}
+        ${wide.merge("whole", "whole", own)}
+        ${post("whole", "tiles + window")}
+    }
+    ${wide.declare("carry")}
+    if (${lane} == 0 && bank > 0) ${wait_for("carry", "tiles + windows + bank")}
+    if (${lane} > 0 && ${lane} <= window % ${fan}) ${wait_for("carry", f"tiles + bank * {fan} + {lane} - 1")}
+    ${mode.combine_warp(wide, "carry")}
+    ${wide.merge("carry", "carry", "near")}
+    if (${lane} == 0 && number % ${fan * fan} == ${fan * fan - 1}) {
+        ${wide.copy("whole", "carry")}
+        ${wide.merge("whole", "whole", own)}
+        ${post("whole", "tiles + windows + bank + 1")}
+    }
+</%def>

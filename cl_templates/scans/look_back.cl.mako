@@ -33,23 +33,23 @@ def of_words(kind, size, words):
 % endfor
     }
 </%def>
-## Waits for the post number `at`, and sets `acc` to it.
-<%def name="wait_for(acc, at)">
-    {
-        const volatile __global ulong *post = posts + 1 + (${at}) * ${words};
-        ulong ${", ".join(f"word{k}" for k in range(words))};
-        do {
-% for k in range(words):
-            word${k} = post[${k}];
-% endfor
-        } while ((${" & ".join(f"word{k}" for k in range(words))}) >> 32 == 0);
+## Declares `name`, the words of the post number `at`, as they are now; if not `wanted`, words that are there.
+<%def name="look(name, at, wanted)">
+    const volatile __global ulong *${name} = posts + 1 + (${at}) * ${words};
+    ulong ${", ".join(f"{name}{k} = 1UL << 32" for k in range(words))};
+    if (${wanted}) { ${" ".join(f"{name}{k} = {name}[{k}];" for k in range(words))} }
+</%def>
+## Waits until they are there, and sets `acc` to the accumulator if it is `wanted`.
+<%def name="wait_for(acc, name, wanted)">
+    while ((${" & ".join(f"{name}{k}" for k in range(words))}) >> 32 == 0) { ${" ".join(f"{name}{k} = {name}[{k}];" for k in range(words))} }
+    if (${wanted}) {
 <% first = 0 %>
 % for part, kind in wide.parts:
 <%
 size = wide.dtypes[part].itemsize
 last = first + max(1, size // 4)
 %>
-        ${acc}_${part} = ${of_words(kind, size, [f"word{k}" for k in range(first, last)])};
+        ${acc}_${part} = ${of_words(kind, size, [f"{name}{k}" for k in range(first, last)])};
 <% first = last %>
 % endfor
     }
@@ -58,8 +58,11 @@ last = first + max(1, size // 4)
 <%def name="look_back(own, lane)">
 <% fan = subgroup %>
     const idx windows = (tiles - 1) / ${fan} + 1, window = number / ${fan}, bank = number / ${fan * fan};
+    const int near_wanted = ${lane} < number % ${fan}, far_wanted = ${lane} > 0 ? ${lane} <= window % ${fan} : bank > 0;
+    ${look("near_post", f"(window * {fan} + {lane})", "near_wanted")}
+    ${look("far_post", f"({lane} > 0 ? tiles + bank * {fan} + {lane} - 1 : tiles + windows + bank)", "far_wanted")}
     ${wide.declare("near")}
-    if (${lane} < number % ${fan}) ${wait_for("near", f"window * {fan} + {lane}")}
+    ${wait_for("near", "near_post", "near_wanted")}
     ${mode.combine_warp(wide, "near")}
     if (${lane} == 0 && number % ${fan} == ${fan - 1}) {
         ${wide.copy("whole", "near")}
@@ -67,8 +70,7 @@ last = first + max(1, size // 4)
         ${post("whole", "tiles + window")}
     }
     ${wide.declare("carry")}
-    if (${lane} == 0 && bank > 0) ${wait_for("carry", "tiles + windows + bank")}
-    if (${lane} > 0 && ${lane} <= window % ${fan}) ${wait_for("carry", f"tiles + bank * {fan} + {lane} - 1")}
+    ${wait_for("carry", "far_post", "far_wanted")}
     ${mode.combine_warp(wide, "carry")}
     ${wide.merge("carry", "carry", "near")}
     if (${lane} == 0 && number % ${fan * fan} == ${fan * fan - 1}) {

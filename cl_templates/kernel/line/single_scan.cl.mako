@@ -3,16 +3,29 @@
 ##   it post; then every item walks its elements again, from the state before them, and stores the results.
 ##   posts  as in scans/look_back.cl.mako; not there where the line is one tile      in…  the formula's inputs      out  results      n  indices
 ##   Inside a tile accumulators are `op`; those between tiles are `wide`, which may have more digits.
-##   Local memory: two accumulators per warp. Barriers: 3.
+##   Local memory: the values and results of a tile, two accumulators per warp. Barriers: 3.
 <%namespace name="mode" file="/mode/${context['compute_mode']}.cl.mako"/>
 <%namespace name="ahead" file="/scans/look_back.cl.mako"/>
+<%namespace name="rows_of" file="/scans/rows.cl.mako"/>
 <%namespace name="warps" file="/scans/warp.cl.mako"/>
 <%
 count = block // subgroup
 mine = rows * lanes
 def place(k, lane=0):
     return f"(at + {k * lanes + lane})"
+def striped(k):
+    """The place of the vector that an item moves between memory and local memory."""
+    return f"(first + (lane + {k * subgroup}) * {lanes})"
+def kind_of(part):
+    return f"{part.ctype}{lanes if lanes > 1 else ''}"
+def vector(array, part, slot):
+    return f"((__local {kind_of(part)} *){array})[{slot}]"
 %>
+<%def name="fetched(k)">
+% for part in values.varying:
+        const ${kind_of(part)} x${k}_${part.name} = ${vector(value_arrays[part.name], part, capture(rows_of.slot, "lane", k))};
+% endfor
+</%def>
 ${mode.kernel_head("cmr_single_scan", ([] if alone else ["__global ulong *restrict posts"]) + parameters + ["const idx n"])} {
     ${mode.group_scratch(op)}
     ${mode.group_scratch(wide, "carries")}
@@ -24,23 +37,34 @@ ${mode.kernel_head("cmr_single_scan", ([] if alone else ["__global ulong *restri
     ${mode.sync()}
     const idx number = ticket[0], tiles = (n - 1) / ${block * mine} + 1;
 % endif
-    const idx at = number * ${block * mine} + CMR_LOCAL_ID * ${mine};
-    const int lane = CMR_LOCAL_ID % ${subgroup}, warp = CMR_LOCAL_ID / ${subgroup}, whole = at + ${mine} <= n;
-% for k in range(rows):
-    ${values.declare(f"x{k}")}
+% for array in (*value_arrays.values(), *sorted({*result_arrays.values()} - {*value_arrays.values()})):
+    ${mode.local_array(array)}
 % endfor
+    const idx at = number * ${block * mine} + CMR_LOCAL_ID * ${mine};
+    const int lane = CMR_LOCAL_ID % ${subgroup}, warp = CMR_LOCAL_ID / ${subgroup}, whole = (number + 1) * ${block * mine} <= n;
+    const idx first = at - lane * ${mine};
+    ${values.same("same")}
     ${op.declare("upto")}
     if (whole) {
 % for k in range(rows):
-        ${values.load(f"x{k}", place(k))}
+        {
+        ${values.load("moved", striped(k))}
+% for part in values.varying:
+        ${vector(value_arrays[part.name], part, capture(rows_of.moved, k))} = moved_${part.name};
 % endfor
+        }
+% endfor
+    }
+    cmr_warp_sync_int();
+    if (whole) {
 % for k in range(rows):
+        ${fetched(k)}
 % for e in range(lanes):
-        ${op.absorb_from("upto", values.one(f"x{k}", e), place(k, e))}
+        ${op.absorb_from("upto", values.one(f"x{k}", "same", e), place(k, e))}
 % endfor
 % endfor
     } else {
-        for (idx i = at; i < n; i++) ${op.absorb("upto", formula, ["i"])}
+        for (idx i = at; i < min(n, (idx)(at + ${mine})); i++) ${op.absorb("upto", formula, ["i"])}
     }
     ${warps.scanned(op, "upto", subgroup)}
     if (lane == ${subgroup - 1}) { ${warps.store(op, "scratch", "warp", "upto")} }
@@ -73,14 +97,28 @@ ${mode.kernel_head("cmr_single_scan", ([] if alone else ["__global ulong *restri
     if (whole) {
 % for k in range(rows):
         {
-            ${results("y")}
+            ${fetched(k)}
+            ${results.declare("y")}
 % for e in range(lanes):
-            ${step("state", f"x{k}", e, place(k, e), "y")}
+            ${in_order(move("state", values.one(f"x{k}", "same", e), place(k, e)), results.put("y", e, "state"))}
 % endfor
-            ${stored("y", place(k))}
+% for part in results.parts:
+            ${vector(result_arrays[part.name], part, capture(rows_of.slot, "lane", k))} = y_${part.name};
+% endfor
         }
 % endfor
     } else {
-        for (idx i = at; i < n; i++) { ${step_at("state", "i")} }
+        for (idx i = at; i < min(n, (idx)(at + ${mine})); i++) { ${in_order(move_to("state", "i"), results.store_one("state", "i"))} }
+    }
+    cmr_warp_sync_int();
+    if (whole) {
+% for k in range(rows):
+        {
+% for part in results.parts:
+            const ${kind_of(part)} y_${part.name} = ${vector(result_arrays[part.name], part, capture(rows_of.moved, k))};
+% endfor
+            ${results.store("y", striped(k))}
+        }
+% endfor
     }
 }

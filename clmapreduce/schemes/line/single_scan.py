@@ -4,24 +4,28 @@ Garland 2016). Tiles merge what they wait for in one tree, by their numbers, so 
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 from clmapreduce.domain.line import Line
-from clmapreduce.dtypes import Leaf, c_name
 from clmapreduce.formula.formula import Formula, Input
-from clmapreduce.formula.node import Node, Value, components
+from clmapreduce.formula.node import Value
 from clmapreduce.formula.statements import Statements
 from clmapreduce.modes import ComputeMode, Scope
 from clmapreduce.plan import Facts, Layout, LocalArray, Plan, Stage
 from clmapreduce.reductions.base import Bound
 from clmapreduce.reductions.text import OperatorText
 from clmapreduce.schemes.common.kernel_data import KernelText, Target
-from clmapreduce.schemes.common.local_arrays import accumulators
-from clmapreduce.schemes.line.lane_values import LaneValues, lane_of
+from clmapreduce.schemes.common.local_arrays import accumulators, shrink_to_fit
+from clmapreduce.schemes.line.lane_values import LaneResults, LaneValues
 from clmapreduce.schemes.line.line_kernel import LineText, inputs_of
 
 MOST_WORDS = 32
 """Words of 32 bits of an accumulator that is posted, at most."""
+LEAST_BLOCK = 32
+"""Items of a group at least: a warp."""
+MOST_BYTES = 256
+"""Bytes of a value and a result at most: those of a tile are in local memory."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -83,10 +87,32 @@ class SingleScanText(LineText):
         return words_of(self.carried)
 
     @property
+    def results(self) -> LaneResults:
+        """The results of an item's vectors."""
+        return LaneResults(self.result, self.store, self.lanes, self.narrow)
+
+    @property
+    def value_arrays(self) -> dict[str, str]:
+        """The local array of each part of the values that varies, by the part's name."""
+        return {part.name: f"x_{part.name}" for part in self.values.varying}
+
+    @property
+    def result_arrays(self) -> dict[str, str]:
+        """The local array of each part of the results: one of the values' with the same type, or its own."""
+        free = {part.ctype: self.value_arrays[part.name] for part in self.values.varying}
+        return {part.name: free.pop(part.ctype, f"y_{part.name}") for part in self.results.parts}
+
+    @property
     def arrays(self) -> tuple[LocalArray, ...]:
         warps = self.block // self.target.subgroup
         carries = accumulators(self.carried, warps, "carries")
-        return (*accumulators(self.bound, warps), *carries, LocalArray("ticket", "int", 1))
+        kinds = {self.result_arrays[part.name]: part.ctype for part in self.results.parts}
+        kinds |= {self.value_arrays[part.name]: part.ctype for part in self.values.varying}
+        size = self.block * self.rows * self.lanes
+        return (
+            *accumulators(self.bound, warps), *carries, LocalArray("ticket", "int", 1),
+            *(LocalArray(name, kind, size, aligned=True) for name, kind in kinds.items()),
+        )  # fmt: skip
 
     # ------------------------------------------------------------------------------------------ what items walk along
     def anchor(self, acc: str) -> str:
@@ -103,44 +129,21 @@ class SingleScanText(LineText):
             self.op.converted(state, ahead, self.wide),
         ])  # fmt: skip
 
-    def step(self, state: str, name: str, lane: int, at: str, results: str) -> str:
-        """Moves `state` behind one of the values `name`, and puts the result at its index into a lane of `results`."""
-        block = Statements(1, self.narrow)
-        texts = components(self._result(block, state)).values()
-        for k, node in enumerate(texts):
-            block.add(f"{lane_of(f'{results}_{k}', lane, self.lanes)} = {block.texts(node)['']};")
-        return self._in_order(self._moved(state, name, lane, at), "{\n" + str(block) + "\n}")
-
-    def step_at(self, state: str, at: str) -> str:
-        """Moves `state` behind an index, and stores the result there."""
-        block = Statements(1, self.narrow)
-        block.add(self.store(block.texts(self._result(block, state)), at, 1))
-        return self._in_order(self._moved_to(state, at), "{\n" + str(block) + "\n}")
-
-    def results(self, name: str) -> str:
-        """Declares the results of a vector."""
-        kinds = (c_name(node.dtype, self.lanes) for node in self._result_parts.values())
-        return " ".join(f"{kind} {name}_{k};" for k, kind in enumerate(kinds))
-
-    def stored(self, name: str, at: str) -> str:
-        """Stores the results of a vector."""
-        return self.store({leaf: f"{name}_{k}" for k, leaf in enumerate(self._result_parts)}, at, self.lanes)
-
-    @property
-    def _result_parts(self) -> dict[Leaf, Node]:
-        return components(self._result(Statements(1, self.narrow), "state"))
-
-    def _in_order(self, move: str, result: str) -> str:
-        return f"{result}\n{move}" if self.exclusive else f"{move}\n{result}"
-
-    def _result(self, block: Statements, state: str) -> Value:
+    def result(self, block: Statements, state: str) -> Value:
+        """The result of a state, as nodes of a block."""
         return self.bound.finish(block.record(state, self.op.dtypes))
 
-    def _moved(self, state: str, name: str, lane: int, at: str) -> str:
-        return self.op.absorb_from(state, self.values.one(name, lane), at)
+    def move(self, state: str, values: Callable[[Statements], list[Value]], at: str) -> str:
+        """Moves `state` behind an index, of which a block is told the values."""
+        return self.op.absorb_from(state, values, at)
 
-    def _moved_to(self, state: str, at: str) -> str:
+    def move_to(self, state: str, at: str) -> str:
+        """Moves `state` behind an index."""
         return self.op.absorb(state, self.formula, [at])
+
+    def in_order(self, move: str, result: str) -> str:
+        """A move and its result."""
+        return f"{result}\n{move}" if self.exclusive else f"{move}\n{result}"
 
 
 def words_of(bound: Bound) -> int:
@@ -151,19 +154,18 @@ def words_of(bound: Bound) -> int:
 def takes_one_pass(bound: Bound, line: Line, mode: ComputeMode, facts: Facts) -> bool:
     """Whether groups may wait for each other, and pass on the accumulators of an operator."""
     halves = any(c.dtype.kind in "fV" and c.dtype.itemsize == 2 for c in bound.components)
+    short = bound.value.itemsize + bound.result.itemsize <= MOST_BYTES
     waits = facts.groups_progress and facts.exchange_width > 1 and mode is ComputeMode.PARALLEL
-    return waits and line.window is None and words_of(bound) <= MOST_WORDS and not halves
+    return waits and line.window is None and short and words_of(bound) <= MOST_WORDS and not halves
 
 
 def plan_one_pass(kind: type[SingleScanText], layout: Layout, content: Content, line: Line, facts: Facts) -> Plan:
-    """The plan of all prefixes. kind: of the kernel's text; content: what it sees of its tiles."""
-    tile = content.block * content.lanes * content.rows
-    tiles = -(-line.length // tile)
-    target = Target.of(ComputeMode.PARALLEL, facts, Line(tiles * tile).narrow)
-    spec = kind(
-        target, layout.outputs, layout.tail, False, layout.formula, content.bound, content.carried, content.exclusive,
-        content.block, content.lanes, content.rows, tiles == 1,
+    """The plan of all prefixes. kind: of the kernel's text; content: what it sees of its tiles, or of smaller ones."""
+    content, spec = shrink_to_fit(
+        content, lambda content: _text(kind, layout, content, line, facts), _smaller, facts.local_memory // 2
     )  # fmt: skip
+    target, tile = spec.target, content.block * content.lanes * content.rows
+    tiles = -(-line.length // tile)
     scan = Stage(
         spec, tiles, content.block, (*layout.sources, *layout.targets, ("idx", line.length)), layout.sources,
         layout.targets,
@@ -182,3 +184,20 @@ def plan_one_pass(kind: type[SingleScanText], layout: Layout, content: Content, 
     )  # fmt: skip
     why = f"one pass: {tiles} tiles, each behind what the tiles before it post"
     return Plan((clear, scan), {"scratch0": 8 * posts}, target.mode, Scope.DEVICE, target.narrow, why)
+
+
+def _text(kind: type[SingleScanText], layout: Layout, content: Content, line: Line, facts: Facts) -> SingleScanText:
+    tile = content.block * content.lanes * content.rows
+    tiles = -(-line.length // tile)
+    return kind(
+        Target.of(ComputeMode.PARALLEL, facts, Line(tiles * tile).narrow), layout.outputs, layout.tail, False,
+        layout.formula, content.bound, content.carried, content.exclusive, content.block, content.lanes, content.rows,
+        tiles == 1,
+    )  # fmt: skip
+
+
+def _smaller(content: Content) -> Content | None:
+    """Half the rows, or half the items."""
+    if content.rows > 1:
+        return replace(content, rows=content.rows // 2)
+    return replace(content, block=content.block // 2) if content.block > LEAST_BLOCK else None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import cast as typed
 
@@ -33,11 +34,11 @@ class SingleRecurrenceText(SingleScanText):
             text.assign(state, "first"), "} else", text.image(state, carry), text.act(state, before),
         ])  # fmt: skip
 
-    def _result(self, block: Statements, state: str) -> Value:
+    def result(self, block: Statements, state: str) -> Value:
         return self.state.output(block, state)
 
-    def _moved(self, state: str, name: str, lane: int, at: str) -> str:
-        return self.state.advance_from(state, self.values.one(name, lane))
+    def move(self, state: str, values: Callable[[Statements], list[Value]], at: str) -> str:
+        return self.state.advance_from(state, values)
 
-    def _moved_to(self, state: str, at: str) -> str:
+    def move_to(self, state: str, at: str) -> str:
         return self.state.advance(state, self.formula, at, None)

@@ -71,10 +71,13 @@ class LaneValues:
         declared = " ".join(f"{c_name(part.dtype)} {name}_{part.name};" for part in parts)
         return declared + self._assigned(name, parts, "0", 1) if parts else ""
 
+    def declare(self, name: str) -> str:
+        """Declares the parts that vary of the values `name`."""
+        return " ".join(f"{c_name(part.dtype, self.lanes)} {name}_{part.name};" for part in self.varying)
+
     def load(self, name: str, at: str) -> str:
-        """Declares the parts that vary of the values `name`, at the indices `at` … `at` + lanes − 1."""
-        declared = " ".join(f"{c_name(part.dtype, self.lanes)} {name}_{part.name};" for part in self.varying)
-        return declared + self._assigned(name, self.varying, at, self.lanes)
+        """Sets them to those at the indices `at` … `at` + lanes − 1."""
+        return self._assigned(name, self.varying, at, self.lanes)
 
     def one(self, name: str, same: str, lane: int) -> Callable[[Statements], list[Value]]:
         """What gives a block of one lane the formula's outputs in a lane of the values `name`. same: the values that are

@@ -39,7 +39,7 @@ class ClearText(KernelText):
 @dataclass(frozen=True)
 class Content:
     """What a scan's tiles compute. bound, carried: the operators inside a tile and between tiles. lanes: numbers of a
-    vector. rows: vectors of an item and tile.
+    vector. rows: vectors of an item and tile. groups: of a compute unit.
     """
 
     bound: Bound
@@ -48,6 +48,7 @@ class Content:
     block: int
     lanes: int
     rows: int
+    groups: int
 
 
 @dataclass(frozen=True, eq=False)
@@ -94,13 +95,13 @@ class SingleScanText(LineText):
     @property
     def value_arrays(self) -> dict[str, str]:
         """The local array of each part of the values that varies, by the part's name."""
-        return {part.name: f"x_{part.name}" for part in self.values.varying}
+        return {part.name: f"values_{part.name}" for part in self.values.varying}
 
     @property
     def result_arrays(self) -> dict[str, str]:
         """The local array of each part of the results: one of the values' with the same type, or its own."""
         free = {part.ctype: self.value_arrays[part.name] for part in self.values.varying}
-        return {part.name: free.pop(part.ctype, f"y_{part.name}") for part in self.results.parts}
+        return {part.name: free.pop(part.ctype, f"results_{part.name}") for part in self.results.parts}
 
     @property
     def arrays(self) -> tuple[LocalArray, ...]:
@@ -110,7 +111,7 @@ class SingleScanText(LineText):
         kinds |= {self.value_arrays[part.name]: part.ctype for part in self.values.varying}
         size = self.block * self.rows * self.lanes
         return (
-            *accumulators(self.bound, warps), *carries, LocalArray("ticket", "int", 1),
+            *accumulators(self.bound, warps), *carries, LocalArray("tickets", "int", 2),
             *(LocalArray(name, kind, size, aligned=True) for name, kind in kinds.items()),
         )  # fmt: skip
 
@@ -166,8 +167,9 @@ def plan_one_pass(kind: type[SingleScanText], layout: Layout, content: Content, 
     )  # fmt: skip
     target, tile = spec.target, content.block * content.lanes * content.rows
     tiles = -(-line.length // tile)
+    groups = min(tiles, facts.compute_units * content.groups)
     scan = Stage(
-        spec, tiles, content.block, (*layout.sources, *layout.targets, ("idx", line.length)), layout.sources,
+        spec, groups, content.block, (*layout.sources, *layout.targets, ("idx", line.length)), layout.sources,
         layout.targets,
     )  # fmt: skip
     if tiles == 1:
@@ -182,7 +184,7 @@ def plan_one_pass(kind: type[SingleScanText], layout: Layout, content: Content, 
         scan, arguments=("scratch0", *scan.arguments), reads=("scratch0", *scan.reads),
         writes=("scratch0", *scan.writes),
     )  # fmt: skip
-    why = f"one pass: {tiles} tiles, each behind what the tiles before it post"
+    why = f"one pass over {tiles} tiles, each behind what the tiles before it post"
     return Plan((clear, scan), {"scratch0": 8 * posts}, target.mode, Scope.DEVICE, target.narrow, why)
 
 

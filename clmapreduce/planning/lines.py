@@ -149,7 +149,7 @@ class RecurrenceRequest(LineRequest):
         itemsize = self.bound.result.itemsize
         box = within_registers(self.box, varying, itemsize)
         plain = lanes_of(layout, facts, spreads=True) and self.bound.result.kind != "c"
-        return Content(self.bound, self.bound, False, box.block, box.lanes(itemsize, plain), box.unroll, box.groups)
+        return Content(self.bound, self.bound, False, box.block, box.lanes(itemsize, plain), box.unroll)
 
 
 @dataclass(frozen=True)

@@ -1,9 +1,9 @@
-## cmr_single_scan: every prefix of f(in[i], …), or every number of a recurrence, in one pass. A group takes tile after tile by a ticket, and reads the next one
-##   while it waits. An item folds `rows` vectors of neighbours into its accumulator; warps scan those; the first warp scans the warps' accumulators, posts
-##   the tile's, and waits for what the tiles before it post; then every item walks its elements again, from the state before them, for the results.
+## cmr_single_scan: every prefix of f(in[i], …), or every number of a recurrence, in one pass. A group computes one tile. An item folds `rows` vectors of
+##   neighbours into its accumulator; warps scan those; the first warp scans the warps' accumulators, posts the tile's, and waits for what the tiles before
+##   it post; then every item walks its elements again, from the state before them, for the results.
 ##   posts  as in scans/look_back.cl.mako; not there where the line is one tile      in…  the formula's inputs      out  results      n  indices
 ##   Inside a tile accumulators are `op`; those between tiles are `wide`, which may have more digits.
-##   Local memory: the values and results of a tile, two accumulators per warp. Barriers: 2 per tile, 1 more.
+##   Local memory: the values and results of a tile, two accumulators per warp. Barriers: 3.
 <%namespace name="mode" file="/mode/${context['compute_mode']}.cl.mako"/>
 <%namespace name="ahead" file="/scans/look_back.cl.mako"/>
 <%namespace name="rows_of" file="/scans/rows.cl.mako"/>
@@ -14,22 +14,14 @@ mine = rows * lanes
 tile = block * mine
 def place(k, lane=0):
     return f"(at + {k * lanes + lane})"
-def striped(number, k):
+def striped(k):
     """The place of the vector that an item moves between memory and local memory."""
-    return f"({number} * {tile} + warp * {subgroup * mine} + (lane + {k * subgroup}) * {lanes})"
+    return f"(number * {tile} + warp * {subgroup * mine} + (lane + {k * subgroup}) * {lanes})"
 def kind_of(part):
     return f"{part.ctype}{lanes if lanes > 1 else ''}"
 def vector(array, part, slot):
     return f"((__local {kind_of(part)} *){array})[{slot}]"
 %>
-## Reads the next tile, which nothing waits for before the next turn.
-<%def name="read()">
-    if (next_whole) {
-% for k in range(rows):
-        ${values.load(f"moved{k}", striped("next", k))}
-% endfor
-    }
-</%def>
 <%def name="fetched(k)">
 % for part in values.varying:
         const ${kind_of(part)} x${k}_${part.name} = ${vector(value_arrays[part.name], part, capture(rows_of.slot, "lane", k))};
@@ -44,27 +36,20 @@ ${mode.kernel_head("cmr_single_scan", ([] if alone else ["__global ulong *restri
     const int lane = CMR_LOCAL_ID % ${subgroup}, warp = CMR_LOCAL_ID / ${subgroup};
     ${values.same("same")}
 % if alone:
-    const idx next = 0;
+    const idx number = 0;
 % else:
-    ${mode.local_array("tickets")}
-    const idx tiles = (n - 1) / ${tile} + 1;
-    if (${mode.is_leader()}) tickets[1] = atomic_inc((volatile __global uint *)posts);
+    ${mode.local_array("ticket")}
+    if (${mode.is_leader()}) ticket[0] = atomic_inc((volatile __global uint *)posts);
     ${mode.sync()}
-    idx next = tickets[1];
+    const idx number = ticket[0], tiles = (n - 1) / ${tile} + 1;
 % endif
-    int next_whole = next < n / ${tile};
-% for k in range(rows):
-    ${values.declare(f"moved{k}")}
-% endfor
-    ${read()}
-${"{" if alone else "while (next < tiles) {"}
-    const idx number = next, at = number * ${tile} + CMR_LOCAL_ID * ${mine};
-    const int whole = next_whole;
-% if not alone:
-    idx taken = 0;
-    if (${mode.is_leader()}) taken = atomic_inc((volatile __global uint *)posts);
-% endif
+    const idx at = number * ${tile} + CMR_LOCAL_ID * ${mine};
+    const int whole = number < n / ${tile};
     if (whole) {
+% for k in range(rows):
+        ${values.declare(f"moved{k}")}
+        ${values.load(f"moved{k}", striped(k))}
+% endfor
 % for k in range(rows):
 % for part in values.varying:
         ${vector(value_arrays[part.name], part, capture(rows_of.moved, k))} = moved${k}_${part.name};
@@ -85,15 +70,7 @@ ${"{" if alone else "while (next < tiles) {"}
     }
     ${warps.scanned(op, "upto", subgroup)}
     if (lane == ${subgroup - 1}) { ${warps.store(op, "scratch", "warp", "upto")} }
-% if not alone:
-    if (${mode.is_leader()}) tickets[0] = taken;
-% endif
     ${mode.sync()}
-% if not alone:
-    next = tickets[0];
-    next_whole = next < n / ${tile};
-    ${read()}
-% endif
     if (warp == 0) {
         ${op.declare("part")}
         if (lane < ${count}) { ${warps.fetch(op, "part", "scratch", "lane")} }
@@ -142,9 +119,8 @@ ${"{" if alone else "while (next < tiles) {"}
 % for part in results.parts:
             const ${kind_of(part)} y_${part.name} = ${vector(result_arrays[part.name], part, capture(rows_of.moved, k))};
 % endfor
-            ${results.store("y", striped("number", k))}
+            ${results.store("y", striped(k))}
         }
 % endfor
     }
-}
 }

@@ -85,7 +85,7 @@ def plan_scan(
     )
     lanes = box.lanes(widest, plain and not narrow_op.locates)
     if takes_one_pass(wide, line, mode, facts):
-        content = Content(narrow_op, wide, prefixes.exclusive, box.block, lanes, box.unroll, box.groups)
+        content = Content(narrow_op, wide, prefixes.exclusive, box.block, lanes, box.unroll)
         return plan_one_pass(SingleScanText, layout, content, line, facts)
     rows = box.unroll
     tile = box.block * lanes * rows

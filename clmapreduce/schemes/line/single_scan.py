@@ -39,7 +39,7 @@ class ClearText(KernelText):
 @dataclass(frozen=True)
 class Content:
     """What a scan's tiles compute. bound, carried: the operators inside a tile and between tiles. lanes: numbers of a
-    vector. rows: vectors of an item and tile. groups: of a compute unit.
+    vector. rows: vectors of an item and tile.
     """
 
     bound: Bound
@@ -48,7 +48,6 @@ class Content:
     block: int
     lanes: int
     rows: int
-    groups: int
 
 
 @dataclass(frozen=True, eq=False)
@@ -111,7 +110,7 @@ class SingleScanText(LineText):
         kinds |= {self.value_arrays[part.name]: part.ctype for part in self.values.varying}
         size = self.block * self.rows * self.lanes
         return (
-            *accumulators(self.bound, warps), *carries, LocalArray("tickets", "int", 2),
+            *accumulators(self.bound, warps), *carries, LocalArray("ticket", "int", 1),
             *(LocalArray(name, kind, size, aligned=True) for name, kind in kinds.items()),
         )  # fmt: skip
 
@@ -167,9 +166,8 @@ def plan_one_pass(kind: type[SingleScanText], layout: Layout, content: Content, 
     )  # fmt: skip
     target, tile = spec.target, content.block * content.lanes * content.rows
     tiles = -(-line.length // tile)
-    groups = min(tiles, facts.compute_units * content.groups)
     scan = Stage(
-        spec, groups, content.block, (*layout.sources, *layout.targets, ("idx", line.length)), layout.sources,
+        spec, tiles, content.block, (*layout.sources, *layout.targets, ("idx", line.length)), layout.sources,
         layout.targets,
     )  # fmt: skip
     if tiles == 1:

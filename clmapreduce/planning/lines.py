@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, ClassVar
 
 from clmapreduce.domain.line import Line
 from clmapreduce.dtypes import DType
-from clmapreduce.formula.formula import Access, Formula, value_dtype
+from clmapreduce.formula.formula import Formula, value_dtype
 from clmapreduce.halves.formulas import in_float32, stored
 from clmapreduce.halves.operators import in_float32 as around_halves
 from clmapreduce.modes import ComputeMode
@@ -145,9 +145,7 @@ class RecurrenceRequest(LineRequest):
 
     def _content(self, layout: Layout, facts: Facts) -> Content:
         """What tiles of one pass compute."""
-        varying = sum(operand.access is Access.VECTOR for operand in self.formula.inputs)
-        itemsize = self.bound.result.itemsize
-        box = within_registers(self.box, varying, itemsize)
+        itemsize, box = self.bound.result.itemsize, self.box
         plain = lanes_of(layout, facts, spreads=True) and self.bound.result.kind != "c"
         return Content(self.bound, self.bound, False, box.block, box.lanes(itemsize, plain), box.unroll)
 

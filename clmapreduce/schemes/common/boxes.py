@@ -95,7 +95,7 @@ _PARALLEL_GPU = {
     "fused_small": replace(_GPU, block=32, unroll=1, groups=64),
     "fused_rows": replace(_GPU, block=128, unroll=1, groups=UNLIMITED),
 }
-_WAITING_GPU = {"scan": replace(_GPU, block=256, unroll=4)}
+_WAITING_GPU = {"scan": replace(_GPU, block=256, unroll=8)}
 """Where groups may wait for each other, and take a tile each."""
 # On CPUs the parallel mode is there to be right, not fast; small groups keep PoCL's builds short.
 _PARALLEL_CPU = {

@@ -22,8 +22,8 @@ from clmapreduce.schemes.line.line_kernel import LineText, inputs_of
 
 MOST_WORDS = 32
 """Words of 32 bits of an accumulator that is posted, at most."""
-LEAST_BLOCK = 32
-"""Items of a group at least: a warp."""
+LEAST_BLOCK, USUAL_BLOCK = 32, 128
+"""Items of a group at least: a warp; and down to which a smaller group is better than fewer rows."""
 MOST_BYTES = 256
 """Bytes of a value and a result at most: those of a tile are in local memory."""
 
@@ -162,7 +162,7 @@ def takes_one_pass(bound: Bound, line: Line, mode: ComputeMode, facts: Facts) ->
 def plan_one_pass(kind: type[SingleScanText], layout: Layout, content: Content, line: Line, facts: Facts) -> Plan:
     """The plan of all prefixes. kind: of the kernel's text; content: what it sees of its tiles, or of smaller ones."""
     content, spec = shrink_to_fit(
-        content, lambda content: _text(kind, layout, content, line, facts), _smaller, facts.local_memory // 2
+        content, lambda content: _text(kind, layout, content, line, facts), _smaller, facts.local_memory * 3 // 4
     )  # fmt: skip
     target, tile = spec.target, content.block * content.lanes * content.rows
     tiles = -(-line.length // tile)
@@ -197,7 +197,9 @@ def _text(kind: type[SingleScanText], layout: Layout, content: Content, line: Li
 
 
 def _smaller(content: Content) -> Content | None:
-    """Half the rows, or half the items."""
+    """Fewer items, down to four warps; then fewer rows; then fewer items still."""
+    if content.block > USUAL_BLOCK:
+        return replace(content, block=content.block // 2)
     if content.rows > 1:
         return replace(content, rows=content.rows // 2)
     return replace(content, block=content.block // 2) if content.block > LEAST_BLOCK else None

@@ -6,7 +6,7 @@
 ##   What a tile merges depends on its number alone: everything before its block of windows, the windows of the block before its own, the tiles of its window
 ##   before it, in one tree. So a call gives the same bits every time.
 ##   The first warp of a group alone waits, an item for one post.
-<%namespace name="warps" file="/scans/warp.cl.mako"/>
+<%namespace name="mode" file="/mode/${context['compute_mode']}.cl.mako"/>
 <%!
 def words_of(part, size):
     """The words of 32 bits of a variable, as texts."""
@@ -54,32 +54,28 @@ last = first + max(1, size // 4)
 % endfor
     }
 </%def>
-## Looks at the posts that the tile `number` merges, an item of the first warp at one of its window and one before.
-<%def name="first_look(lane)">
+## Declares `carry`, the merge of all tiles before the tile `number`, in the first warp's item 0. own: the tile's accumulator, which has been posted.
+<%def name="look_back(own, lane)">
 <% fan = subgroup %>
     const idx windows = (tiles - 1) / ${fan} + 1, window = number / ${fan}, bank = number / ${fan * fan};
     const int near_wanted = ${lane} < number % ${fan}, far_wanted = ${lane} > 0 ? ${lane} <= window % ${fan} : bank > 0;
     ${look("near_post", f"(window * {fan} + {lane})", "near_wanted")}
     ${look("far_post", f"({lane} > 0 ? tiles + bank * {fan} + {lane} - 1 : tiles + windows + bank)", "far_wanted")}
-</%def>
-## Declares `carry`, the merge of all tiles before, in the warp's item 0. own: the tile's accumulator, which has been posted.
-<%def name="look_back(own, lane)">
-<% fan = subgroup %>
     ${wide.declare("near")}
     ${wait_for("near", "near_post", "near_wanted")}
-    if (number % ${fan} == ${fan - 1}) {
+    ${mode.combine_warp(wide, "near")}
+    if (${lane} == 0 && number % ${fan} == ${fan - 1}) {
         ${wide.copy("whole", "near")}
-        ${warps.combined(wide, ["whole"])}
         ${wide.merge("whole", "whole", own)}
-        if (${lane} == 0) ${post("whole", "tiles + window")}
+        ${post("whole", "tiles + window")}
     }
     ${wide.declare("carry")}
     ${wait_for("carry", "far_post", "far_wanted")}
-    ${warps.combined(wide, ["near", "carry"])}
+    ${mode.combine_warp(wide, "carry")}
     ${wide.merge("carry", "carry", "near")}
-    if (number % ${fan * fan} == ${fan * fan - 1}) {
+    if (${lane} == 0 && number % ${fan * fan} == ${fan * fan - 1}) {
         ${wide.copy("whole", "carry")}
         ${wide.merge("whole", "whole", own)}
-        if (${lane} == 0) ${post("whole", "tiles + windows + bank + 1")}
+        ${post("whole", "tiles + windows + bank + 1")}
     }
 </%def>

@@ -20,21 +20,6 @@
     }
 % endfor
 </%def>
-## Merges all items' accumulators, in order, into those of item 0; the other items' are undefined then. accs: several at a time.
-<%def name="combined(op, accs)">
-% for d in [2**e for e in range(subgroup.bit_length() - 1)]:
-    {
-% for acc in accs:
-% for part, kind in op.parts:
-        ${kind} after_${acc}_${part} = cmr_shuffle_down_${kind}(${acc}_${part}, ${d});
-% endfor
-% endfor
-% for acc in accs:
-        ${op.merge(acc, acc, f"after_{acc}")}
-% endfor
-    }
-% endfor
-</%def>
 ## Declares `target` as the merge of what was scanned in the items before.
 <%def name="before(op, target, acc)">
     ${lower(op, target, acc, 1)}

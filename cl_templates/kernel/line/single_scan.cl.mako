@@ -72,9 +72,6 @@ ${mode.kernel_head("cmr_single_scan", ([] if alone else ["__global ulong *restri
     if (lane == ${subgroup - 1}) { ${warps.store(op, "scratch", "warp", "upto")} }
     ${mode.sync()}
     if (warp == 0) {
-% if not alone:
-        ${ahead.first_look("lane")}
-% endif
         ${op.declare("part")}
         if (lane < ${count}) { ${warps.fetch(op, "part", "scratch", "lane")} }
         ${warps.scanned(op, "part", count)}

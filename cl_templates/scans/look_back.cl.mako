@@ -5,7 +5,8 @@
 ##   word of 32 bits lies beside a tag, in one word of 64 bits, so that no fence is needed. All are 0 before the launch.
 ##   What a tile merges depends on its number alone: everything before its block of windows, the windows of the block before its own, the tiles of its window
 ##   before it, in one tree. So a call gives the same bits every time.
-##   The first warp of a group alone waits, an item for one post.
+##   The first warp of a group alone waits, an item for one post. It looks at near and far posts at once where their words are few: more would take registers,
+##   and so groups that run side by side.
 <%namespace name="mode" file="/mode/${context['compute_mode']}.cl.mako"/>
 <%!
 def words_of(part, size):
@@ -60,7 +61,8 @@ last = first + max(1, size // 4)
     const idx windows = (tiles - 1) / ${fan} + 1, window = number / ${fan}, bank = number / ${fan * fan};
     const int near_wanted = ${lane} < number % ${fan}, far_wanted = ${lane} > 0 ? ${lane} <= window % ${fan} : bank > 0;
     ${look("near_post", f"(window * {fan} + {lane})", "near_wanted")}
-    ${look("far_post", f"({lane} > 0 ? tiles + bank * {fan} + {lane} - 1 : tiles + windows + bank)", "far_wanted")}
+<% far = capture(look, "far_post", f"({lane} > 0 ? tiles + bank * {fan} + {lane} - 1 : tiles + windows + bank)", "far_wanted") %>
+    ${far if words <= 2 else ""}
     ${wide.declare("near")}
     ${wait_for("near", "near_post", "near_wanted")}
     ${mode.combine_warp(wide, "near")}
@@ -69,6 +71,7 @@ last = first + max(1, size // 4)
         ${wide.merge("whole", "whole", own)}
         ${post("whole", "tiles + window")}
     }
+    ${"" if words <= 2 else far}
     ${wide.declare("carry")}
     ${wait_for("carry", "far_post", "far_wanted")}
     ${mode.combine_warp(wide, "carry")}

@@ -56,7 +56,7 @@ _TRAITS = {
         groups_progress=True, vectors_of_half=False, correct_division=("-cl-fp32-correctly-rounded-divide-sqrt",),
         short_offsets=True,  # PTX has them in %envreg3, %envreg4, %envreg5
     ),
-    "intel": DriverTraits("intel", cpu_subgroups=16, spin_us=20, one_waiter=True),
+    "intel": DriverTraits("intel", cpu_subgroups=16, groups_progress=True, spin_us=20, one_waiter=True),
     # PoCL fails to build, without an error in its log, where another process is writing the same kernel into its cache:
     # 1 of 200 cold starts, in groups of eight processes (PoCL 3.0). The build is right once the other has written.
     "pocl": DriverTraits(

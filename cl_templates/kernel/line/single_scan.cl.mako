@@ -2,8 +2,8 @@
 ##   neighbours into its accumulator; warps scan those; the first warp scans the warps' accumulators, posts the tile's, and waits for what the tiles before
 ##   it post; then every item walks its elements again, from the state before them, for the results.
 ##   posts  as in scans/look_back.cl.mako; not there where the line is one tile      in…  the formula's inputs      out  results      n  indices
-##   Inside a tile accumulators are `op`; those between tiles are `wide`, which may have more digits.
-##   Local memory: the values and results of a tile, two accumulators per warp. Barriers: 3.
+##   `wide` accumulators may have more digits than `op` (`narrows`): a vector's values are folded and walked in `op`, vectors are merged in `wide`.
+##   Local memory: the values and results of a tile, an accumulator per warp. Barriers: 3.
 <%namespace name="mode" file="/mode/${context['compute_mode']}.cl.mako"/>
 <%namespace name="ahead" file="/scans/look_back.cl.mako"/>
 <%namespace name="rows_of" file="/scans/rows.cl.mako"/>
@@ -12,6 +12,7 @@
 count = block // subgroup
 mine = rows * lanes
 tile = block * mine
+walker = "near" if narrows else "state"
 def place(k, lane=0):
     return f"(at + {k * lanes + lane})"
 def striped(k):
@@ -22,14 +23,43 @@ def kind_of(part):
 def vector(array, part, slot):
     return f"((__local {kind_of(part)} *){array})[{slot}]"
 %>
+## Folds values at indices, (what reads the values, the index), into `upto`.
+<%def name="folded(values)">
+% if narrows:
+        ${op.declare("row")}
+% for value, index in values:
+        ${op.absorb_from("row", value, index)}
+% endfor
+        ${wide.converted("total", "row", op)}
+        ${wide.merge("upto", "upto", "total")}
+% else:
+% for value, index in values:
+        ${op.absorb_from("upto", value, index)}
+% endfor
+% endif
+</%def>
+## Moves `state` along values, (what reads the values, the index, what keeps the result there).
+<%def name="walked(values)">
+% if narrows:
+        ${op.converted("near", "state", wide)}
+        ${op.declare("row")}
+% endif
+% for value, index, result in values:
+        ${in_order(move(walker, value, index), result)}
+        ${op.absorb_from("row", value, index) if narrows else ""}
+% endfor
+% if narrows:
+        ${wide.converted("total", "row", op)}
+        ${wide.merge("state", "state", "total")}
+% endif
+</%def>
 <%def name="fetched(k)">
 % for part in values.varying:
         const ${kind_of(part)} x${k}_${part.name} = ${vector(value_arrays[part.name], part, capture(rows_of.slot, "lane", k))};
 % endfor
 </%def>
 ${mode.kernel_head("cmr_single_scan", ([] if alone else ["__global ulong *restrict posts"]) + parameters + ["const idx n"])} {
-    ${mode.group_scratch(op)}
-    ${mode.group_scratch(wide, "carries")}
+    ${mode.group_scratch(wide, "warps")}
 % for array in (*value_arrays.values(), *sorted({*result_arrays.values()} - {*value_arrays.values()})):
     ${mode.local_array(array)}
 % endfor
@@ -44,6 +74,7 @@ ${mode.kernel_head("cmr_single_scan", ([] if alone else ["__global ulong *restri
     const idx number = ticket[0], tiles = (n - 1) / ${tile} + 1;
 % endif
     const idx at = number * ${tile} + CMR_LOCAL_ID * ${mine};
+    const idx end = min(n, (idx)(at + ${mine}));
     const int whole = number < n / ${tile};
     if (whole) {
 % for k in range(rows):
@@ -57,60 +88,56 @@ ${mode.kernel_head("cmr_single_scan", ([] if alone else ["__global ulong *restri
 % endfor
     }
     cmr_warp_sync_int();
-    ${op.declare("upto")}
+    ${wide.declare("upto")}
     if (whole) {
 % for k in range(rows):
+        {
         ${fetched(k)}
-% for e in range(lanes):
-        ${op.absorb_from("upto", values.one(f"x{k}", "same", e), place(k, e))}
-% endfor
+        ${folded([(values.one(f"x{k}", "same", e), place(k, e)) for e in range(lanes)])}
+        }
 % endfor
     } else {
-        for (idx i = at; i < min(n, (idx)(at + ${mine})); i++) ${op.absorb("upto", formula, ["i"])}
+        for (idx i = at; i < end; i++) { ${folded([(values.at("i"), "i")])} }
     }
-    ${warps.scanned(op, "upto", subgroup)}
-    if (lane == ${subgroup - 1}) { ${warps.store(op, "scratch", "warp", "upto")} }
+    ${warps.scanned(wide, "upto", subgroup)}
+    if (lane == ${subgroup - 1}) { ${warps.store(wide, "warps", "warp", "upto")} }
     ${mode.sync()}
     if (warp == 0) {
-        ${op.declare("part")}
-        if (lane < ${count}) { ${warps.fetch(op, "part", "scratch", "lane")} }
-        ${warps.scanned(op, "part", count)}
+        ${wide.declare("part")}
+        if (lane < ${count}) { ${warps.fetch(wide, "part", "warps", "lane")} }
+        ${warps.scanned(wide, "part", count)}
 % if alone:
         ${wide.declare("carry")}
 % else:
-        ${warps.of_item(op, "total", "part", count - 1)}
-        ${wide.converted("own", "total", op)}
+        ${warps.of_item(wide, "own", "part", count - 1)}
         ${anchor("own")}
         if (lane == 0) ${ahead.post("own", "number")}
         ${ahead.look_back("own", "lane")}
         ${warps.of_item(wide, "known", "carry", 0)}
         ${wide.assign("carry", "known")}
 % endif
-        ${warps.before(op, "prior", "part")}
-        ${wide.converted("start", "prior", op)}
-        ${wide.merge("start", "carry", "start")}
-        if (lane < ${count}) { ${warps.store(wide, "carries", "lane", "start")} }
+        ${warps.before(wide, "prior", "part")}
+        ${wide.merge("prior", "carry", "prior")}
+        if (lane < ${count}) { ${warps.store(wide, "warps", "lane", "prior")} }
     }
     ${mode.sync()}
     ${wide.declare("carry")}
-    ${warps.fetch(wide, "carry", "carries", "warp")}
-    ${warps.before(op, "before", "upto")}
+    ${warps.fetch(wide, "carry", "warps", "warp")}
+    ${warps.before(wide, "before", "upto")}
     ${start("state", "carry", "before")}
     if (whole) {
 % for k in range(rows):
         {
-            ${fetched(k)}
-            ${results.declare("y")}
-% for e in range(lanes):
-            ${in_order(move("state", values.one(f"x{k}", "same", e), place(k, e)), results.put("y", e, "state"))}
-% endfor
+        ${fetched(k)}
+        ${results.declare("y")}
+        ${walked([(values.one(f"x{k}", "same", e), place(k, e), results.put("y", e, walker)) for e in range(lanes)])}
 % for part in results.parts:
-            ${vector(result_arrays[part.name], part, capture(rows_of.slot, "lane", k))} = y_${part.name};
+        ${vector(result_arrays[part.name], part, capture(rows_of.slot, "lane", k))} = y_${part.name};
 % endfor
         }
 % endfor
     } else {
-        for (idx i = at; i < min(n, (idx)(at + ${mine})); i++) { ${in_order(move_to("state", "i"), results.store_one("state", "i"))} }
+        for (idx i = at; i < end; i++) { ${walked([(values.at("i"), "i", results.store_one(walker, "i"))])} }
     }
     cmr_warp_sync_int();
     if (whole) {

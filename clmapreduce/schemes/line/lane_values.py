@@ -94,6 +94,10 @@ class LaneValues:
 
         return read
 
+    def at(self, index: str) -> Callable[[Statements], list[Value]]:
+        """What gives a block of one lane the formula's outputs at an index, read from memory."""
+        return lambda block: block.load(self.formula, index)
+
     def _assigned(self, name: str, parts: list[Part], at: str, lanes: int) -> str:
         block = Statements(lanes, self.narrow)
         values = [components(value) for value in block.load(self.formula, at)]

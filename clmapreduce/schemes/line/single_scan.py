@@ -82,6 +82,11 @@ class SingleScanText(LineText):
         return LaneValues(self.formula, self.lanes, self.narrow)
 
     @property
+    def narrows(self) -> bool:
+        """Whether accumulators between vectors have more digits than those inside."""
+        return self.op.dtypes != self.wide.dtypes
+
+    @property
     def words(self) -> int:
         """Words of 32 bits of a post."""
         return words_of(self.carried)
@@ -104,13 +109,12 @@ class SingleScanText(LineText):
 
     @property
     def arrays(self) -> tuple[LocalArray, ...]:
-        warps = self.block // self.target.subgroup
-        carries = accumulators(self.carried, warps, "carries")
+        totals = accumulators(self.carried, self.block // self.target.subgroup, "warps")
         kinds = {self.result_arrays[part.name]: part.ctype for part in self.results.parts}
         kinds |= {self.value_arrays[part.name]: part.ctype for part in self.values.varying}
         size = self.block * self.rows * self.lanes
         return (
-            *accumulators(self.bound, warps), *carries, LocalArray("ticket", "int", 1),
+            *totals, LocalArray("ticket", "int", 1),
             *(LocalArray(name, kind, size, aligned=True) for name, kind in kinds.items()),
         )  # fmt: skip
 
@@ -123,11 +127,7 @@ class SingleScanText(LineText):
         """Declares `state`, the one before an item's elements. carry: of earlier tiles and warps; before: of earlier items
         of the warp.
         """
-        ahead = f"{state}_ahead"
-        return "\n".join([
-            self.wide.converted(ahead, before, self.op), self.wide.merge(ahead, carry, ahead),
-            self.op.converted(state, ahead, self.wide),
-        ])  # fmt: skip
+        return f"{self.wide.copy(state, carry)}\n{self.wide.merge(state, state, before)}"
 
     def result(self, block: Statements, state: str) -> Value:
         """The result of a state, as nodes of a block."""
@@ -136,10 +136,6 @@ class SingleScanText(LineText):
     def move(self, state: str, values: Callable[[Statements], list[Value]], at: str) -> str:
         """Moves `state` behind an index, of which a block is told the values."""
         return self.op.absorb_from(state, values, at)
-
-    def move_to(self, state: str, at: str) -> str:
-        """Moves `state` behind an index."""
-        return self.op.absorb(state, self.formula, [at])
 
     def in_order(self, move: str, result: str) -> str:
         """A move and its result."""
@@ -161,6 +157,8 @@ def takes_one_pass(bound: Bound, line: Line, mode: ComputeMode, facts: Facts) ->
 
 def plan_one_pass(kind: type[SingleScanText], layout: Layout, content: Content, line: Line, facts: Facts) -> Plan:
     """The plan of all prefixes. kind: of the kernel's text; content: what it sees of its tiles, or of smaller ones."""
+    if line.length < facts.compute_units * content.block * content.lanes * content.rows:
+        content = replace(content, rows=1)
     content, spec = shrink_to_fit(
         content, lambda content: _text(kind, layout, content, line, facts), _smaller, facts.local_memory * 3 // 4
     )  # fmt: skip

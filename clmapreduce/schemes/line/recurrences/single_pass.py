@@ -39,6 +39,3 @@ class SingleRecurrenceText(SingleScanText):
 
     def move(self, state: str, values: Callable[[Statements], list[Value]], at: str) -> str:
         return self.state.advance_from(state, values)
-
-    def move_to(self, state: str, at: str) -> str:
-        return self.state.advance(state, self.formula, at, None)

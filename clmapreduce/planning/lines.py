@@ -18,10 +18,10 @@ from clmapreduce.reductions.base import Bound
 from clmapreduce.reductions.recurrences.base import Recurrent
 from clmapreduce.reductions.recurrences.iteration import Iteration
 from clmapreduce.schemes.common.boxes import LaunchBox, within_registers
+from clmapreduce.schemes.common.vectors import lanes_of
 from clmapreduce.schemes.line.map import plan_map
 from clmapreduce.schemes.line.prefix import Queries, plan_prefix
 from clmapreduce.schemes.line.recurrences.iterate import plan_iterate
-from clmapreduce.schemes.common.vectors import lanes_of
 from clmapreduce.schemes.line.recurrences.recurrence import plan_recurrence
 from clmapreduce.schemes.line.recurrences.single_pass import SingleRecurrenceText
 from clmapreduce.schemes.line.reduce import plan_reduce

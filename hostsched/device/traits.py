@@ -20,7 +20,8 @@ class DriverTraits:
     register_fragments: whether work-items hold
     operands of matrix products in registers, in a known layout. limits_registers: whether the compiler accepts a limit
     of an item's registers. groups_may_return: whether a group may leave a loop with barriers early, all its items
-    together. groups_progress: whether a group that has started goes on while others wait for it. halves_wide_calls: whether the library's functions take vectors of at most 256 bits. vectors_of_half:
+    together. groups_progress: whether a group that has started goes on while others wait for it.
+    halves_wide_calls: whether the library's functions take vectors of at most 256 bits. vectors_of_half:
     whether the compiler builds vectors of float16. keeps_kernels: whether the driver itself stores built kernels on
     disk. retry_pauses: seconds before a build is tried again that failed without an error in its log. counts_versions:
     whether launches of one kernel with other grids or offsets must wait for each other. spin_us: how long a wait polls

@@ -45,7 +45,7 @@ def vector(array, part, slot):
         ${op.declare("row")}
 % endif
 % for value, index, result in values:
-        ${in_order(move(walker, value, index), result)}
+        ${walk.in_order(walk.move(walker, value, index), result)}
         ${op.absorb_from("row", value, index) if narrows else ""}
 % endfor
 % if narrows:
@@ -110,7 +110,7 @@ ${mode.kernel_head("cmr_single_scan", ([] if alone else ["__global ulong *restri
         ${wide.declare("carry")}
 % else:
         ${warps.of_item(wide, "own", "part", count - 1)}
-        ${anchor("own")}
+        ${walk.anchor("own")}
         if (lane == 0) ${ahead.post("own", "number")}
         ${ahead.look_back("own", "lane")}
         ${warps.of_item(wide, "known", "carry", 0)}
@@ -124,7 +124,7 @@ ${mode.kernel_head("cmr_single_scan", ([] if alone else ["__global ulong *restri
     ${wide.declare("carry")}
     ${warps.fetch(wide, "carry", "warps", "warp")}
     ${warps.before(wide, "before", "upto")}
-    ${start("state", "carry", "before")}
+    ${walk.start("state", "carry", "before")}
     if (whole) {
 % for k in range(rows):
         {

@@ -1,23 +1,22 @@
-"""Scan in one pass: a group computes a tile, and waits for what the tiles before it post (decoupled look-back; Merrill and
-Garland 2016). Tiles merge what they wait for in one tree, by their numbers, so that the bits are the same every time.
+"""Scan in one pass: a group computes a tile, and waits for what the tiles before it post (decoupled look-back; Merrill
+and Garland 2016). Tiles merge what they wait for in one tree, by their numbers, so that a call gives the same bits
+every time.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 from clmapreduce.domain.line import Line
 from clmapreduce.formula.formula import Formula, Input
-from clmapreduce.formula.node import Value
-from clmapreduce.formula.statements import Statements
 from clmapreduce.modes import ComputeMode, Scope
 from clmapreduce.plan import Facts, Layout, LocalArray, Plan, Stage
 from clmapreduce.reductions.base import Bound
 from clmapreduce.reductions.text import OperatorText
+from clmapreduce.reductions.walks.lanes import LaneResults, LaneValues
+from clmapreduce.reductions.walks.walk import Walk
 from clmapreduce.schemes.common.kernel_data import KernelText, Target
 from clmapreduce.schemes.common.local_arrays import accumulators, shrink_to_fit
-from clmapreduce.schemes.line.lane_values import LaneResults, LaneValues
 from clmapreduce.schemes.line.line_kernel import LineText, inputs_of
 
 MOST_WORDS = 32
@@ -92,9 +91,14 @@ class SingleScanText(LineText):
         return words_of(self.carried)
 
     @property
+    def walk(self) -> Walk:
+        """How items walk along their elements."""
+        return Walk(self.op, self.wide, self.exclusive)
+
+    @property
     def results(self) -> LaneResults:
         """The results of an item's vectors."""
-        return LaneResults(self.result, self.store, self.lanes, self.narrow)
+        return LaneResults(self.walk.result, self.store, self.lanes, self.narrow)
 
     @property
     def value_arrays(self) -> dict[str, str]:
@@ -117,29 +121,6 @@ class SingleScanText(LineText):
             *totals, LocalArray("ticket", "int", 1),
             *(LocalArray(name, kind, size, aligned=True) for name, kind in kinds.items()),
         )  # fmt: skip
-
-    # ------------------------------------------------------------------------------------------ what items walk along
-    def anchor(self, acc: str) -> str:
-        """What becomes of a tile's accumulator before it is posted."""
-        return ""
-
-    def start(self, state: str, carry: str, before: str) -> str:
-        """Declares `state`, the one before an item's elements. carry: of earlier tiles and warps; before: of earlier items
-        of the warp.
-        """
-        return f"{self.wide.copy(state, carry)}\n{self.wide.merge(state, state, before)}"
-
-    def result(self, block: Statements, state: str) -> Value:
-        """The result of a state, as nodes of a block."""
-        return self.bound.finish(block.record(state, self.op.dtypes))
-
-    def move(self, state: str, values: Callable[[Statements], list[Value]], at: str) -> str:
-        """Moves `state` behind an index, of which a block is told the values."""
-        return self.op.absorb_from(state, values, at)
-
-    def in_order(self, move: str, result: str) -> str:
-        """A move and its result."""
-        return f"{result}\n{move}" if self.exclusive else f"{move}\n{result}"
 
 
 def words_of(bound: Bound) -> int:

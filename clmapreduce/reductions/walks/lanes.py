@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -10,7 +10,6 @@ from clmapreduce.dtypes import HEX, DType, Leaf, c_name
 from clmapreduce.formula.formula import Access, Formula
 from clmapreduce.formula.node import Index, Node, Symbol, Value, components, postorder, rebuild
 from clmapreduce.formula.statements import Statements
-from clmapreduce.schemes.common.stores import Store
 
 
 def lane_of(name: str, lane: int, lanes: int) -> str:
@@ -48,17 +47,12 @@ class LaneValues:
         uniform = (Access.ARGUMENT, Access.SINGLE)
         inputs = [operand for operand in self.formula.inputs if operand.access not in uniform]
         varying = {id(node) for operand in inputs for node in components(operand.value).values()}
-        found = [
-            (output, leaf, node)
-            for output, value in enumerate(self.formula.outputs)
-            for leaf, node in components(value).items()
-        ]
-        return [
-            Part(str(k), output, leaf, node.dtype, any(
-                id(below) in varying or isinstance(below, Index) for below in postorder([node])
-            ))
-            for k, (output, leaf, node) in enumerate(found)
-        ]  # fmt: skip
+        parts: list[Part] = []
+        for output, value in enumerate(self.formula.outputs):
+            for leaf, node in components(value).items():
+                varies = any(id(below) in varying or isinstance(below, Index) for below in postorder([node]))
+                parts.append(Part(str(len(parts)), output, leaf, node.dtype, varies))
+        return parts
 
     @property
     def varying(self) -> list[Part]:
@@ -80,8 +74,8 @@ class LaneValues:
         return self._assigned(name, self.varying, at, self.lanes)
 
     def one(self, name: str, same: str, lane: int) -> Callable[[Statements], list[Value]]:
-        """What gives a block of one lane the formula's outputs in a lane of the values `name`. same: the values that are
-        one for all.
+        """What gives a block of one lane the formula's outputs in a lane of the values `name`. same: the values that
+        are one for all.
         """
 
         def read(block: Statements) -> list[Value]:
@@ -109,12 +103,12 @@ class LaneValues:
 
 @dataclass(frozen=True, eq=False)
 class LaneResults:
-    """Results called `y` at neighbouring indices are C variables y_0, y_1, … of `lanes` lanes, one for each part. result:
-    that of a state, as the nodes of a block. to_memory: stores the texts of parts at an index.
+    """Results called `y` at neighbouring indices are C variables y_0, y_1, … of `lanes` lanes, one for each part.
+    result: that of a state, as the nodes of a block. to_memory: stores the texts of parts at an index.
     """
 
     result: Callable[[Statements, str], Value]
-    to_memory: Store
+    to_memory: Callable[[Mapping[Leaf, str], str, int], str]
     lanes: int
     narrow: bool
 

@@ -1,7 +1,7 @@
 ## What tiles of a line tell each other within one launch (decoupled look-back), so that the line is read once.
 ##   A group takes the next tile by a ticket, so it waits only for groups that have started before it: some group always goes on where a group that
 ##   has started does, whatever else the device runs (the trait `groups_progress`).
-##   posts: the ticket, then accumulators (`wide`) of tiles, of windows of `subgroup` tiles, and of all tiles before each block of as many windows. Each
+##   posts: the ticket, then what is `sent` of tiles (accumulators, `wide`), of windows of `subgroup` tiles, and of all tiles before each block of as many windows. Each
 ##   word of 32 bits lies beside a tag, in one word of 64 bits, so that no fence is needed. All are 0 before the launch.
 ##   What a tile merges depends on its number alone: everything before its block of windows, the windows of the block before its own, the tiles of its window
 ##   before it, in one tree. So a call gives the same bits every time.
@@ -24,11 +24,11 @@ def of_words(kind, size, words):
     text = ", ".join(f"(uint){word}" for word in words)
     return f"as_{kind}({text})" if len(words) == 1 else f"as_{kind}((uint{len(words)})({text}))"
 %>
-## Stores the accumulator `acc` as the post number `at`.
+## Stores `acc` as the post number `at`.
 <%def name="post(acc, at)">
     {
         volatile __global ulong *post = posts + 1 + (${at}) * ${words};
-<% texts = [text for part, _ in wide.parts for text in words_of(f"{acc}_{part}", wide.dtypes[part].itemsize)] %>
+<% texts = [text for part, _ in sent.parts for text in words_of(f"{acc}_{part}", sent.dtypes[part].itemsize)] %>
 % for k, text in enumerate(texts):
         post[${k}] = 1UL << 32 | ${text};
 % endfor
@@ -40,14 +40,14 @@ def of_words(kind, size, words):
     ulong ${", ".join(f"{name}{k} = 1UL << 32" for k in range(words))};
     if (${wanted}) { ${" ".join(f"{name}{k} = {name}[{k}];" for k in range(words))} }
 </%def>
-## Waits until they are there, and sets `acc` to the accumulator if it is `wanted`.
+## Waits until they are there, and sets `acc` to it if it is `wanted`.
 <%def name="wait_for(acc, name, wanted)">
     while ((${" & ".join(f"{name}{k}" for k in range(words))}) >> 32 == 0) { ${" ".join(f"{name}{k} = {name}[{k}];" for k in range(words))} }
     if (${wanted}) {
 <% first = 0 %>
-% for part, kind in wide.parts:
+% for part, kind in sent.parts:
 <%
-size = wide.dtypes[part].itemsize
+size = sent.dtypes[part].itemsize
 last = first + max(1, size // 4)
 %>
         ${acc}_${part} = ${of_words(kind, size, [f"{name}{k}" for k in range(first, last)])};
@@ -55,14 +55,23 @@ last = first + max(1, size // 4)
 % endfor
     }
 </%def>
-## Declares `carry`, the merge of all tiles before the tile `number`, in the first warp's item 0. own: the tile's accumulator, which has been posted.
-<%def name="look_back(own, lane)">
+## Looks at the posts that the tile `number` merges: an item of the first warp at one of its window, and at one before that window. The last item has the
+## last one. far: whether to look at those before, too.
+<%def name="first_look(lane, far)">
 <% fan = subgroup %>
     const idx windows = (tiles - 1) / ${fan} + 1, window = number / ${fan}, bank = number / ${fan * fan};
-    const int near_wanted = ${lane} < number % ${fan}, far_wanted = ${lane} > 0 ? ${lane} <= window % ${fan} : bank > 0;
-    ${look("near_post", f"(window * {fan} + {lane})", "near_wanted")}
-<% far = capture(look, "far_post", f"({lane} > 0 ? tiles + bank * {fan} + {lane} - 1 : tiles + windows + bank)", "far_wanted") %>
-    ${far if words <= 2 else ""}
+    const int near_place = ${lane} - (${fan} - (int)(number % ${fan})), far_place = ${lane} - (${fan} - (int)(window % ${fan}));
+    const int near_wanted = near_place >= 0, far_wanted = far_place >= 0 || (far_place == -1 && bank > 0);
+    ${look("near_post", f"(window * {fan} + near_place)", "near_wanted")}
+    ${far_look() if far else ""}
+</%def>
+<%def name="far_look()">
+    ${look("far_post", f"(far_place >= 0 ? tiles + bank * {subgroup} + far_place : tiles + windows + bank)", "far_wanted")}
+</%def>
+## Declares `carry`, the merge of all tiles before this one, in the first warp's item 0. own: the tile's accumulator, which has been posted.
+<%def name="look_back(own, lane)">
+<% fan, few = subgroup, words <= 2 %>
+    ${first_look(lane, few)}
     ${wide.declare("near")}
     ${wait_for("near", "near_post", "near_wanted")}
     ${mode.combine_warp(wide, "near")}
@@ -71,7 +80,7 @@ last = first + max(1, size // 4)
         ${wide.merge("whole", "whole", own)}
         ${post("whole", "tiles + window")}
     }
-    ${"" if words <= 2 else far}
+    ${"" if few else far_look()}
     ${wide.declare("carry")}
     ${wait_for("carry", "far_post", "far_wanted")}
     ${mode.combine_warp(wide, "carry")}

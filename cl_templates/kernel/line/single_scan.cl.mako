@@ -6,6 +6,7 @@
 ##   Local memory: the values and results of a tile, an accumulator per warp. Barriers: 3.
 <%namespace name="mode" file="/mode/${context['compute_mode']}.cl.mako"/>
 <%namespace name="ahead" file="/scans/look_back.cl.mako"/>
+<%namespace name="powers" file="/scans/steady_look_back.cl.mako"/>
 <%namespace name="rows_of" file="/scans/rows.cl.mako"/>
 <%namespace name="warps" file="/scans/warp.cl.mako"/>
 <%
@@ -111,8 +112,23 @@ ${mode.kernel_head("cmr_single_scan", ([] if alone else ["__global ulong *restri
 % else:
         ${warps.of_item(wide, "own", "part", count - 1)}
         ${walk.anchor("own")}
+% if steady:
+        ${sent.rest("response")}
+        ${sent.image("response", "own")}
+        if (lane == 0) ${ahead.post("response", "number")}
+## The last tile may be shorter, but those before it are whole.
+        if (!whole) {
+            ${wide.reset("own")}
+            ${op.absorb("own", formula, ["0"])}
+            for (int e = 1; e < ${tile}; e *= 2) { ${wide.merge("own", "own", "own")} }
+        }
+        ${powers.look_back("own", "response", "lane")}
+        ${wide.declare("carry")}
+        if (number > 0) ${sent.constant("carry", "reached")}
+% else:
         if (lane == 0) ${ahead.post("own", "number")}
         ${ahead.look_back("own", "lane")}
+% endif
         ${warps.of_item(wide, "known", "carry", 0)}
         ${wide.assign("carry", "known")}
 % endif

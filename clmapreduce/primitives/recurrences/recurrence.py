@@ -98,7 +98,7 @@ class Recurrence(Primitive):
         check_out(options.out, outputs, context)
         line = line_of(arguments, outputs, options)
         walked = mode is ComputeMode.SEQUENTIAL and line.window is None
-        steady = walked and not any(argument.signature.varies for argument in arguments.inputs[: self.order])
+        steady = not any(argument.signature.varies for argument in arguments.inputs[: self.order])
         bound = self._bind(formula, steady)
         box = options.box("recurrence" if walked else "scan", mode, context)
         maps = options.box("maps", mode, context)

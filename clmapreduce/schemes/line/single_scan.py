@@ -5,13 +5,16 @@ every time.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
 from clmapreduce.domain.line import Line
+from clmapreduce.dtypes import DType
 from clmapreduce.formula.formula import Formula, Input
 from clmapreduce.modes import ComputeMode, Scope
 from clmapreduce.plan import Facts, Layout, LocalArray, Plan, Stage
 from clmapreduce.reductions.base import Bound
+from clmapreduce.reductions.recurrences.text import StateText
 from clmapreduce.reductions.text import OperatorText
 from clmapreduce.reductions.walks.lanes import LaneResults, LaneValues
 from clmapreduce.reductions.walks.walk import Walk
@@ -86,9 +89,19 @@ class SingleScanText(LineText):
         return self.op.dtypes != self.wide.dtypes
 
     @property
+    def steady(self) -> bool:
+        """Whether tiles post responses, not accumulators."""
+        return False
+
+    @property
+    def sent(self) -> OperatorText | StateText:
+        """What tiles post."""
+        return self.wide
+
+    @property
     def words(self) -> int:
         """Words of 32 bits of a post."""
-        return words_of(self.carried)
+        return words_of(self.sent.dtypes.values())
 
     @property
     def walk(self) -> Walk:
@@ -123,17 +136,18 @@ class SingleScanText(LineText):
         )  # fmt: skip
 
 
-def words_of(bound: Bound) -> int:
-    """Words of 32 bits of an accumulator, of which each component begins a word."""
-    return sum(max(1, c.dtype.itemsize // 4) for c in bound.components)
+def words_of(dtypes: Iterable[DType]) -> int:
+    """Words of 32 bits of some numbers, each of which begins a word."""
+    return sum(max(1, dtype.itemsize // 4) for dtype in dtypes)
 
 
 def takes_one_pass(bound: Bound, line: Line, mode: ComputeMode, facts: Facts) -> bool:
     """Whether groups may wait for each other, and pass on the accumulators of an operator."""
     halves = any(c.dtype.kind in "fV" and c.dtype.itemsize == 2 for c in bound.components)
     short = bound.value.itemsize + bound.result.itemsize <= MOST_BYTES
+    few = words_of(c.dtype for c in bound.components) <= MOST_WORDS
     waits = facts.groups_progress and facts.exchange_width > 1 and mode is ComputeMode.PARALLEL
-    return waits and line.window is None and short and words_of(bound) <= MOST_WORDS and not halves
+    return waits and line.window is None and short and few and not halves
 
 
 def plan_one_pass(kind: type[SingleScanText], layout: Layout, content: Content, line: Line, facts: Facts) -> Plan:

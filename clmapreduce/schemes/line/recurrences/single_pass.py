@@ -1,4 +1,6 @@
-"""Recurrences in one pass, as a scan: tiles pass on maps, and items walk their elements from the state before them."""
+"""Recurrences in one pass, as a scan: tiles pass on maps, and items walk their elements from the state before them.
+Tiles of a steady recurrence pass on responses.
+"""
 
 from __future__ import annotations
 
@@ -8,6 +10,7 @@ from typing import cast as typed
 from clmapreduce.reductions.recurrences.base import Recurrent
 from clmapreduce.reductions.recurrences.text import StateText
 from clmapreduce.reductions.recurrences.walk import StateWalk
+from clmapreduce.reductions.text import OperatorText
 from clmapreduce.reductions.walks.walk import Walk
 from clmapreduce.schemes.line.single_scan import SingleScanText
 
@@ -17,6 +20,17 @@ class SingleRecurrenceText(SingleScanText):
     """bound: not anchored."""
 
     @property
+    def state(self) -> StateText:
+        return StateText(typed(Recurrent, self.bound), self.narrow)
+
+    @property
     def walk(self) -> Walk:
-        state = StateText(typed(Recurrent, self.bound), self.narrow)
-        return StateWalk(self.op, self.wide, state=state, formula=self.formula)
+        return StateWalk(self.op, self.wide, state=self.state, formula=self.formula)
+
+    @property
+    def steady(self) -> bool:
+        return self.state.bound.steady
+
+    @property
+    def sent(self) -> OperatorText | StateText:
+        return self.state if self.steady else super().sent

@@ -60,20 +60,20 @@ last = first + max(1, size // 4)
 <%def name="first_look(lane, far)">
 <% fan = subgroup %>
     const idx windows = (tiles - 1) / ${fan} + 1, window = number / ${fan}, bank = number / ${fan * fan};
-    const int near_place = ${lane} - (${fan} - (int)(number % ${fan})), far_place = ${lane} - (${fan} - (int)(window % ${fan}));
-    const int near_wanted = near_place >= 0, far_wanted = far_place >= 0 || (far_place == -1 && bank > 0);
-    ${look("near_post", f"(window * {fan} + near_place)", "near_wanted")}
+    const int place_near = ${lane} - (${fan} - (int)(number % ${fan})), place_far = ${lane} - (${fan} - (int)(window % ${fan}));
+    const int wants_near = place_near >= 0, wants_far = place_far >= 0 || (place_far == -1 && bank > 0);
+    ${look("posted_near", f"(window * {fan} + place_near)", "wants_near")}
     ${far_look() if far else ""}
 </%def>
 <%def name="far_look()">
-    ${look("far_post", f"(far_place >= 0 ? tiles + bank * {subgroup} + far_place : tiles + windows + bank)", "far_wanted")}
+    ${look("posted_far", f"(place_far >= 0 ? tiles + bank * {subgroup} + place_far : tiles + windows + bank)", "wants_far")}
 </%def>
 ## Declares `carry`, the merge of all tiles before this one, in the first warp's item 0. own: the tile's accumulator, which has been posted.
 <%def name="look_back(own, lane)">
 <% fan, few = subgroup, words <= 2 %>
     ${first_look(lane, few)}
     ${wide.declare("near")}
-    ${wait_for("near", "near_post", "near_wanted")}
+    ${wait_for("near", "posted_near", "wants_near")}
     ${mode.combine_warp(wide, "near")}
     if (${lane} == 0 && number % ${fan} == ${fan - 1}) {
         ${wide.copy("whole", "near")}
@@ -82,7 +82,7 @@ last = first + max(1, size // 4)
     }
     ${"" if few else far_look()}
     ${wide.declare("carry")}
-    ${wait_for("carry", "far_post", "far_wanted")}
+    ${wait_for("carry", "posted_far", "wants_far")}
     ${mode.combine_warp(wide, "carry")}
     ${wide.merge("carry", "carry", "near")}
     if (${lane} == 0 && number % ${fan * fan} == ${fan * fan - 1}) {

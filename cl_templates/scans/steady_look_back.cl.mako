@@ -18,7 +18,7 @@
 <% fan = subgroup %>
     ${ahead.first_look(lane, True)}
     ${sent.rest("near")}
-    ${ahead.wait_for("near", "near_post", "near_wanted")}
+    ${ahead.wait_for("near", "posted_near", "wants_near")}
     ${wide.copy("power", own)}
     ${combined("near", "power")}
     if (${lane} == 0 && number % ${fan} == ${fan - 1}) {
@@ -27,7 +27,7 @@
         ${ahead.post("whole", "tiles + window")}
     }
     ${sent.rest("reached")}
-    ${ahead.wait_for("reached", "far_post", "far_wanted")}
+    ${ahead.wait_for("reached", "posted_far", "wants_far")}
     ${combined("reached", "power")}
     ${wide.assign("power", own)}
     ${sent.rest("nothing")}

@@ -114,6 +114,11 @@ class ScanRequest(LineRequest):
     reduce_box: LaunchBox
     streaming: bool = False
 
+    def boxes(self, facts: Facts) -> Mapping[str, LaunchBox]:
+        boxes = super().boxes(facts)
+        once = takes_one_pass(self.wide, self.line, self.mode, facts)
+        return {name: box for name, box in boxes.items() if name != "reduce_box" or not once}
+
     def in_float32(self) -> Self:
         narrow, wide = (around_halves(bound, stores=True) for bound in (self.narrow, self.wide))
         return replace(super().in_float32(), narrow=narrow, wide=wide)

@@ -131,7 +131,7 @@ class SingleScanText(LineText):
         kinds |= {self.value_arrays[part.name]: part.ctype for part in self.values.varying}
         size = self.block * self.rows * self.lanes
         return (
-            *totals, LocalArray("ticket", "int", 1),
+            *totals, *([] if self.alone else [LocalArray("ticket", "int", 1)]),
             *(LocalArray(name, kind, size, aligned=True) for name, kind in kinds.items()),
         )  # fmt: skip
 
@@ -152,6 +152,7 @@ def takes_one_pass(bound: Bound, line: Line, mode: ComputeMode, facts: Facts) ->
 
 def plan_one_pass(kind: type[SingleScanText], layout: Layout, content: Content, line: Line, facts: Facts) -> Plan:
     """The plan of all prefixes. kind: of the kernel's text; content: what it sees of its tiles, or of smaller ones."""
+    content = replace(content, block=min(content.block, facts.exchange_width**2))  # its first warp scans all warps
     if line.length < facts.compute_units * content.block * content.lanes * content.rows:
         content = replace(content, rows=1)
     content, spec = shrink_to_fit(

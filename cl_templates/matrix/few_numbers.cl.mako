@@ -14,15 +14,15 @@ for (int s = 0; s < ${matrix.samples}; s++) {
 % endif
 </%def>
 ## Declares the numbers r0, r1, … of one side of a product, and r_added.
-<%def name="declare_numbers(numbers)">
+<%def name="declare_numbers(matrix, numbers)">
 ${numbers.statements}
 % for k, name in enumerate(numbers.texts[:-1]):
-const float r${k} = ${name};
+const ${matrix.number_type} r${k} = ${name};
 % endfor
-const float r_added = ${numbers.texts[-1]};
+const ${matrix.number_type} r_added = ${numbers.texts[-1]};
 </%def>
 <%def name="squares(matrix, p)">
-${" + ".join(f"r{k} * r{k}" for k in range(len(matrix.products[p].rows)))}
+(float)(${" + ".join(f"r{k} * r{k}" for k in range(len(matrix.products[p].rows)))})
 </%def>
 ## Updates the group's facts of its rows with one row: per product the largest number, the largest sum of squares and the largest addend, as the bits of floats.
 <%def name="measure_row(matrix, at)">
@@ -33,10 +33,10 @@ for k in range(1, len(product.rows)):
     most = f"fmax({most}, fabs(r{k}))"
 %>
 {
-    ${declare_numbers(matrix.row_numbers(p, at))}
-    atomic_max(&largest[${3 * p}], as_int(${most}));
+    ${declare_numbers(matrix, matrix.row_numbers(p, at))}
+    atomic_max(&largest[${3 * p}], as_int((float)${most}));
     atomic_max(&largest[${3 * p + 1}], as_int(${squares(matrix, p)}));
-    atomic_max(&largest[${3 * p + 2}], as_int(fabs(r_added)));
+    atomic_max(&largest[${3 * p + 2}], as_int((float)fabs(r_added)));
 }
 % endfor
 </%def>
@@ -45,18 +45,19 @@ for k in range(1, len(product.rows)):
 % for p in range(len(matrix.products)):
 const float most${p} = as_float(largest[${3 * p}]);
 const float added${p} = as_float(largest[${3 * p + 2}]);
+const float reach${p} = sqrt(as_float(largest[${3 * p + 1}]));
 const float scale${p} = ${matrix.scale(p)};
 const float unit${p} = ${matrix.unit(p)}, unscale${p} = unit${p} / scale${p};
-const float reach${p} = sqrt(as_float(largest[${3 * p + 1}]));
 % endfor
 </%def>
 ## Declares the pieces of the declared numbers.
 <%def name="declare_pieces(matrix, p, scale)">
 % for k in range(len(matrix.products[p].rows)):
-const float s${k} = r${k} * ${scale}, r${k}h = cmr_half_round_float(s${k}), r${k}l = s${k} - r${k}h;
+const ${matrix.number_type} s${k} = r${k} * ${scale};
+${matrix.number_pieces(f"s{k}")}
 % endfor
-const float n = r_added * unit${p}, n0 = cmr_half_round_float(n), n_left = n - n0;
-const float n1 = cmr_half_round_float(n_left), n2 = n_left - n1;
+const ${matrix.number_type} n = r_added * unit${p};
+${matrix.addend_pieces}
 </%def>
 ## Stores the pieces of the row `at` as number `slot` of the group's.
 <%def name="put_row(matrix, at, slot)">
@@ -64,7 +65,7 @@ const float n1 = cmr_half_round_float(n_left), n2 = n_left - n1;
     const int put_block = (${slot}) / 16, put_row = (${slot}) % 16;
 % for p in range(len(matrix.products)):
     {
-        ${declare_numbers(matrix.row_numbers(p, at))}
+        ${declare_numbers(matrix, matrix.row_numbers(p, at))}
         ${declare_pieces(matrix, p, f"scale{p}")}
 % for step, word, (low, high) in matrix.row_pieces(p):
         memory[${matrix.row_operand("put_block", step)} + put_row % 8 * 16 + put_row / 8 + ${word}] = cmr_half_pair_float(${low}, ${high});
@@ -80,10 +81,10 @@ const float n1 = cmr_half_round_float(n_left), n2 = n_left - n1;
     const int put_block = (${slot}) / 8, put_column = (${slot}) % 8;
 % for p in range(len(matrix.products)):
     {
-        ${declare_numbers(matrix.column_numbers(p, at))}
+        ${declare_numbers(matrix, matrix.column_numbers(p, at))}
         const float size = sqrt(${squares(matrix, p)});
-        const float magnitude = (reach${p} * size + fabs(r_added) + added${p}) * unit${p};
-        if (!(magnitude <= ${matrix.limit}f && size * unscale${p} <= ${matrix.largest_column}f)) ${far}
+        const float magnitude = (reach${p} * size + (float)fabs(r_added) + added${p}) * unit${p};
+        if (!(${matrix.within(p)})) ${far}
         ${noted}
         ${declare_pieces(matrix, p, f"unscale{p}")}
 % for step, word, pairs_of_pieces in matrix.column_pieces(p):
@@ -116,16 +117,27 @@ ${name} = cmr_matrix_from_float4(s${r}, a${r}_${start}, b${start}, memory, lane)
 % else:
 ${name} = cmr_matrix_start_float4(a${r}_${start}, b${start}, memory, lane);
 % endif
-% for step in range(start + 1, start + matrix.slots[p].steps):
+% for step in range(start + 1, start + matrix.slots[p].high):
+${name} = cmr_matrix_product_float4(${name}, a${r}_${step}, b${step}, memory, lane);
+% endfor
+</%def>
+## The same of the products whose sum joins it afterwards.
+<%def name="add_up_low(matrix, name, r, p)">
+<% start = matrix.first(p) + matrix.slots[p].high %>
+${name} = cmr_matrix_start_float4(a${r}_${start}, b${start}, memory, lane);
+% for step in range(start + 1, matrix.first(p) + matrix.slots[p].steps):
 ${name} = cmr_matrix_product_float4(${name}, a${r}_${step}, b${step}, memory, lane);
 % endfor
 </%def>
 ## Declares the products of the item's rows and its two columns of a block of 8, numbers 2 e and 2 e + 1 of those that are taken at once: q{v}_{c}_{p}.
 <%def name="multiply(matrix, eight, e=0)">
-<% products, blocks = range(len(matrix.products)), range(matrix.box.blocks) %>
+<%
+products, blocks = range(len(matrix.products)), range(matrix.box.blocks)
+apart = [slots.high < slots.steps for slots in matrix.slots]
+%>
 % for r in blocks:
 % for p in products:
-float4 m${r}_${p}_${e};
+float4 m${r}_${p}_${e}${f", low{r}_{p}_{e}" if apart[p] else ""};
 % endfor
 % endfor
 {
@@ -133,13 +145,17 @@ float4 m${r}_${p}_${e};
 % for r in blocks:
 % for p in products:
     ${add_up(matrix, f"m{r}_{p}_{e}", r, p)}
+% if apart[p]:
+    ${add_up_low(matrix, f"low{r}_{p}_{e}", r, p)}
+% endif
 % endfor
 % endfor
 }
 % for v in matrix.places.mine:
 % for p in products:
 % for c in range(2):
-const float q${v}_${2 * e + c}_${p} = m${v // 2}_${p}_${e}.${"xyzw"[v % 2 * 2 + c]};
+<% part = f"{v // 2}_{p}_{e}.{'xyzw'[v % 2 * 2 + c]}" %>
+const float q${v}_${2 * e + c}_${p} = ${f"fma(low{part}, {matrix.low_unit}f, m{part})" if apart[p] else f"m{part}"};
 % endfor
 % endfor
 % endfor

@@ -23,8 +23,9 @@ const idx row${v} = ${matrix.places.row_index(v)};
 % endfor
 </%def>
 ## The end: the items that share a row merge their accumulators acc0, acc1, …, and one of them stores the result, or the accumulator for the launch that merges.
-## mode, domain: the vocabularies. fetch: gives the statements that declare an accumulator, if they are not declared yet. Barriers: as from_item.
-<%def name="meet(mode, domain, pairs, warps, partial, fetch=None)">
+## mode, domain: the vocabularies. fetch: gives the statements that declare an accumulator, if they are not declared yet. todo: C text of a condition; where it is
+## false, nothing is stored. Barriers: as from_item.
+<%def name="meet(mode, domain, pairs, warps, partial, fetch=None, todo=None)">
 % for v in warps.mine:
 ${fetch(f"acc{v}", v) if fetch else ""}
 % for distance in warps.sharers:
@@ -34,7 +35,7 @@ ${fetch(f"acc{v}", v) if fetch else ""}
     }
 % endfor
 <%
-at, live = warps.row(v), [warps.live(v)]
+at, live = warps.row(v), [f"{todo} && {warps.live(v)}" if todo else warps.live(v)]
 finished = accumulators.finish(pairs, f"acc{v}", 1, [f"batch * rows + ({at})"], live, "reduced")
 %>
     ${domain.results(partial, finished, accumulators.leave(pairs, f"acc{v}", "first_slot", [f"({at})"], live, "total"))}

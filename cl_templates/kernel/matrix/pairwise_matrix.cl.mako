@@ -2,8 +2,9 @@
 ##   A warp owns blocks of 16 rows; its items hold their operands in registers. The columns' operands pass through local memory, tile by tile. An item
 ##   computes two rows of each of its blocks with two of every 8 columns. At the end the items that share a row, of `across` warps, merge.
 ##   The kernel makes the operands of both sides, relative to the centre of the group's rows. If a tile has columns so far from the centre that products
-##   would exceed the error bound, it is computed by the formula itself.
-##   in…, parts or out…, rows, columns, share, blocks, splits, total  as in cmr_pairwise
+##   would exceed the error bound, it is computed by the formula itself. With `leaves`, a group gives up where that holds for more than one tile in
+##   eight: it sets `redo`, and the same kernel computes it `again`, with more pieces a number.
+##   in…, parts or out…, rows, columns, share, blocks, splits, total  as in cmr_pairwise      redo [group]  not 0 where it gave up
 ##   Local memory: the operands of all rows and of a tile, the tile's terms, one accumulator per item. Barriers: 3 a tile, 3 a group, and as from_item.
 <%namespace name="mode" file="/mode/${context['compute_mode']}.cl.mako"/>
 <%namespace name="domain" file="/domain/${context['domain']}.cl.mako"/>
@@ -21,6 +22,7 @@ op = inner if inner is not None else pairs.outer
 exact_op = exact.inner if inner is not None else exact.outer
 mine, across, together = matrix.places.mine, box.across, matrix.together
 place = domain.attr.place
+flags = ["__global const int *restrict redo"] if again else ["__global int *restrict redo"] if leaves else []
 # On CPUs rows are read behind the barriers, for what Intel's runtime does to them otherwise (kernel/pairs/pairwise).
 %>
 <%def name="my_rows()">
@@ -64,7 +66,7 @@ for (; n < full; n += ${across}) { ${turn("n", 1, exactly=exactly)} }
 % endif
 if (count % 8${f" && full % {across} == warp % {across}" if across > 1 else ""}) { ${turn("full", 1, True, exactly)} }
 </%def>
-${mode.kernel_head("cmr_pairwise_matrix", parameters + domain.attr.parameters)} {
+${mode.kernel_head("cmr_pairwise_matrix", parameters + domain.attr.parameters + flags)} {
     ${mode.local_array("memory")}
     ${mode.local_array("largest")}
     ${mode.local_array("far")}
@@ -73,7 +75,11 @@ ${mode.kernel_head("cmr_pairwise_matrix", parameters + domain.attr.parameters)} 
 % endfor
     ${domain.open_places()}
     ${mode.group_scratch(pairs.outer)}
-    ${domain.open("CMR_GROUP", matrix.rows)}
+% if again:
+    const int todo = redo[CMR_GROUP];
+    cmr_end_unless_int(todo);
+% endif
+    ${domain.open("CMR_GROUP", matrix.rows, "todo" if again else None)}
     ${inputs.offset(pairs.pair.inputs, "batch")}
     ${pairs.uniforms()}
     const int item = (int)get_local_id(0), lane = item % 32, warp = item / 32;
@@ -86,6 +92,9 @@ ${mode.kernel_head("cmr_pairwise_matrix", parameters + domain.attr.parameters)} 
     ${my_rows()}
 % endif
     int turn = 0;
+% if leaves:
+    int tiles = 0, far_tiles = 0, given_up = 0;
+% endif
     <%domain:each_tile tile="${tile}" staged="${True}">
         ${mode.sync()}
         if (item == 0) { far[turn ^ 1] = 0; }
@@ -96,6 +105,12 @@ ${mode.kernel_head("cmr_pairwise_matrix", parameters + domain.attr.parameters)} 
         </%mode:each>
         ${mode.sync()}
         const int exactly = far[turn];
+% if leaves:
+        tiles++;
+        far_tiles += exactly != 0;
+        given_up = ${patience} * far_tiles > tiles;
+        if (given_up) break;
+% endif
         if (exactly) {
             ${exact.uniforms()}
             <%mode:each i="s" begin="0" end="count">
@@ -129,5 +144,8 @@ ${mode.kernel_head("cmr_pairwise_matrix", parameters + domain.attr.parameters)} 
         }
         }
     </%domain:each_tile>
-    ${warps.meet(mode, domain, pairs, matrix.places, partial)}
+% if leaves:
+    if (item == 0) redo[CMR_GROUP] = given_up;
+% endif
+    ${warps.meet(mode, domain, pairs, matrix.places, partial, todo="todo" if again else None)}
 }

@@ -280,6 +280,6 @@ def test_pieces_meet_their_partners(count: int) -> None:
     pairs = list(zip(slots.rows(), slots.columns(), strict=True))
     assert len(pairs) == 16 * slots.steps and slots.steps == -(-(3 * count + 6) // 16)
     for k in range(count):
-        assert {(f"r{k}h", f"r{k}h"), (f"r{k}h", f"r{k}l"), (f"r{k}l", f"r{k}h")} <= set(pairs)
+        assert {(f"s{k}h", f"s{k}h"), (f"s{k}h", f"s{k}l"), (f"s{k}l", f"s{k}h")} <= set(pairs)
     ones = {(f"n{i}", "1.0f") for i in range(3)} | {("1.0f", f"n{i}") for i in range(3)}
     assert ones <= set(pairs) and pairs.count(("0.0f", "0.0f")) == 16 * slots.steps - 3 * count - 6

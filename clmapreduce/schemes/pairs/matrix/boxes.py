@@ -19,7 +19,8 @@ class MatrixBox:
     two. unroll: of the loop over a tile, 8 columns a turn. share: every so many exponentials are left to
     multiplications; 0: none. ahead: blocks of 8 columns between two questions whether one of them matters, where few
     do. sample: every how many columns are looked at beforehand, to know what may matter; 0: none. groups, tiles,
-    merge_block: as in a PairBox.
+    merge_block: as in a PairBox. fine: 1 where groups far apart are computed again, by three pieces a
+    number; 0: by the formula itself.
     """
 
     block: int
@@ -33,6 +34,7 @@ class MatrixBox:
     groups: int = 40
     tiles: int = 4
     merge_block: int = 128
+    fine: int = 0
 
 
 @dataclass(frozen=True)
@@ -88,6 +90,17 @@ def matrix_box(
     if terms <= FEW_TERMS and (steps > 2 or work > LIGHT):
         return MatrixBox(128, 4, 256 if steps < 4 else 128, share=share)
     return MatrixBox(256, 2, 512, share=share)
+
+
+FEWEST_FINE = 4
+"""Numbers of a vector from which on three pieces a number are faster than the formula itself."""
+
+
+def fine_pays(numbers: Sequence[int], pairs: int) -> bool:
+    """Whether groups that are far apart are better computed again by three pieces a number. numbers: of each product's
+    vectors.
+    """
+    return len(numbers) == 1 and numbers[0] >= FEWEST_FINE and pairs >= SOME_PAIRS
 
 
 def filter_box(

@@ -18,9 +18,10 @@ from clmapreduce.plan import Arguments, Facts, LocalArray, Plan, Stage
 from clmapreduce.schemes.common.kernel_data import Target
 from clmapreduce.schemes.common.local_arrays import PADDING, accumulators, shrink_to_fit
 from clmapreduce.schemes.pairs.fallback import Launches
-from clmapreduce.schemes.pairs.matrix.boxes import MatrixBox, filter_box, matrix_box, whole_tiles
+from clmapreduce.schemes.pairs.matrix.boxes import MatrixBox, filter_box, fine_pays, matrix_box, whole_tiles
 from clmapreduce.schemes.pairs.matrix.filter import NearOperands
 from clmapreduce.schemes.pairs.matrix.matrix_kernel import MatrixKernel
+from clmapreduce.schemes.pairs.matrix.parts.fine_halves import FineOperands, FinePieces
 from clmapreduce.schemes.pairs.matrix.parts.halves import HalfOperands, OperandPieces
 from clmapreduce.schemes.pairs.matrix.scheme import MATRIX_LIMITS, MatrixScheme
 from clmapreduce.schemes.pairs.matrix.thresholds import Sample, sample_of
@@ -30,6 +31,10 @@ from clmapreduce.schemes.pairs.problem import LONGEST_CHAIN, PairProblem, places
 
 FILTERED = 6
 """Operations per pair from which on a filter in front of them is worth it."""
+REDO = "redo0"
+"""Which groups gave up."""
+MOST_FINE_STEPS = 4
+"""Instructions from whose number on a warp has registers for half as many blocks of rows."""
 STARTS = (MatrixBox(256, 2, 256), MatrixBox(128, 2, 256), MatrixBox(128, 1, 128))
 """Boxes from which tuning starts."""
 
@@ -72,9 +77,14 @@ class _FewKernel(MatrixKernel):
 
 @dataclass(frozen=True, eq=False)
 class FewNumbersKernel(_FewKernel):
-    """Exponents are products."""
+    """Exponents are products. leaves: whether groups give up that have many tiles beyond the error bound. again: whether
+    only these groups are computed.
+    """
 
     template = "kernel/matrix/pairwise_matrix"
+    patience: ClassVar[int] = 8
+    leaves: bool = False
+    again: bool = False
 
     @property
     def arrays(self) -> tuple[LocalArray, ...]:
@@ -117,6 +127,12 @@ class _Matrix:
         return NearOperands(exact, self.factoring, self.box, registers)
 
     @property
+    def fine(self) -> bool:
+        """Whether groups that give up are computed again, by more pieces a number."""
+        suits = self.facts.fp64 and not self.layout.bound.side and not self.half
+        return bool(self.box.fine) and suits
+
+    @property
     def half(self) -> bool:
         """Whether all rows are one group's, whose last block has eight of them at most."""
         shared = self.box.block == 32 * self.box.across
@@ -144,7 +160,7 @@ class _Matrix:
         block, barred = self.box.block, self.sample is not None
         if not isinstance(text, NearOperands):
             return FewNumbersKernel(
-                target, text.exact, tuple(out), block, partition.word, partition.partial, text, scattered
+                target, text.exact, tuple(out), block, partition.word, partition.partial, text, scattered, self.fine
             )
         behind = (*out, *(["__global const float *restrict bars"] if barred else []))
         return FilterKernel(
@@ -155,15 +171,53 @@ class _Matrix:
     def arrays(self) -> tuple[LocalArray, ...]:
         return self.kernel.arrays
 
+    @property
+    def groups(self) -> int:
+        """Groups of a launch over pairs."""
+        return self.partition.groups * self.domain.batch
+
     def stage(self) -> Stage:
         """The launch over all pairs."""
         layout, partition = self.layout, self.partition
         targets = targets_of(partition, layout.outputs)[0]
-        names = tuple(pair_input.name for pair_input in layout.pair.inputs)
+        names = layout.pair.names
         bars = ("scratch2",) if self.sample is not None else ()
-        arguments: Arguments = (*names, *targets, *bars, *partition.behind)
-        groups = partition.groups * self.domain.batch
-        return Stage(self.kernel, groups, self.box.block, arguments, (*names, *bars, *partition.read), targets)
+        flags = (REDO,) if self.fine else ()
+        arguments: Arguments = (*names, *targets, *bars, *partition.behind, *flags)
+        reads = (*names, *bars, *partition.read)
+        return Stage(self.kernel, self.groups, self.box.block, arguments, reads, (*targets, *flags))
+
+    def again_stage(self, memory: int) -> Stage:
+        """The launch over the groups that gave up. memory: bytes of local memory for its tiles."""
+        layout, partition, names = self.layout, self.partition, self.layout.pair.names
+        targets, out = targets_of(partition, self.text.exact.outputs)
+        target, registers = Target.of(self.mode, self.facts, self.domain.narrow), self.facts.register_fragments
+
+        def kernel(box: MatrixBox) -> FewNumbersKernel:
+            text = FineOperands(self.text.exact, self.factoring, box, registers)
+            return FewNumbersKernel(
+                target, text.exact, tuple(out), box.block, partition.word, partition.partial, text,
+                self.domain.scattered, again=True,
+            )  # fmt: skip
+
+        box, spec = shrink_to_fit(_fine_box(self.box, self.factoring), kernel, _shorter, memory)
+        arguments: Arguments = (*names, *targets, *partition.behind, REDO)
+        return Stage(spec, self.groups, box.block, arguments, (*names, *partition.read, REDO), targets)
+
+
+def _fine_box(box: MatrixBox, factoring: Factoring) -> MatrixBox:
+    """The box of groups of as many rows whose operands take more registers. Exponents are too far apart for
+    polynomials.
+    """
+    steps = sum(FinePieces(len(product.rows)).steps for product in factoring.products)
+    box = replace(box, share=0)
+    if steps <= MOST_FINE_STEPS or box.blocks % 2 or box.block > 128:
+        return box
+    return replace(box, block=2 * box.block, blocks=box.blocks // 2)
+
+
+def _shorter(box: MatrixBox) -> MatrixBox | None:
+    return replace(box, tile=box.tile // 2) if box.tile > 8 else None
 
 
 def _smaller(box: MatrixBox) -> MatrixBox | None:
@@ -182,7 +236,7 @@ class FewNumbers(MatrixScheme[MatrixBox]):
     limits: ClassVar = {
         ComputeMode.PARALLEL: {
             **MATRIX_LIMITS, "tile": (16, 1024), "across": (1, 8), "unroll": (1, 16), "ahead": (1, 16),
-            "sample": (0, 64),
+            "sample": (0, 64), "fine": (0, 1),
         },
     }  # fmt: skip
 
@@ -210,7 +264,8 @@ class FewNumbers(MatrixScheme[MatrixBox]):
         if bound.side:
             return filter_box(steps, bound.capacity, rows, columns, padded)
         bilinear_pair = Pair(pair.inputs, self.factoring.values, pair.width, bilinear=products)
-        return matrix_box(steps, bilinear_pair.cost, len(bilinear_pair.terms.rows), rows, columns, padded)
+        box = matrix_box(steps, bilinear_pair.cost, len(bilinear_pair.terms.rows), rows, columns, padded)
+        return replace(box, fine=int(fine_pays([len(product.rows) for product in products], rows * columns)))
 
     def starts(self) -> Sequence[MatrixBox]:
         return STARTS if self.layout.pair.expansion is None and self.suits else ()
@@ -229,7 +284,12 @@ class FewNumbers(MatrixScheme[MatrixBox]):
         if sample is not None:
             why += f", bars from every {box.sample} columns, the best of {sample.buckets} buckets of them"
         stages = [*(sample.stages() if sample is not None else []), matrix.stage()]
-        launches = Launches(stages, sample.scratch if sample is not None else {})
+        scratch = sample.scratch if sample is not None else {}
+        if matrix.fine:
+            stages.append(matrix.again_stage(self.facts.local_memory - PADDING))
+            scratch = {**scratch, REDO: 4 * matrix.groups}
+            why += "; groups far apart again, by three pieces a number"
+        launches = Launches(stages, scratch)
         return self.with_merge(launches, text.exact, box, partition, why)
 
     def _tiling(self, box: MatrixBox) -> _Matrix:

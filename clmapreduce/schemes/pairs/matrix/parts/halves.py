@@ -15,7 +15,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import ClassVar
+from typing import ClassVar, Protocol
 
 from clmapreduce.dtypes import FLOAT32
 from clmapreduce.formula.fast import EXP2_FAST, exp2_near
@@ -42,6 +42,20 @@ LARGEST_ROW, LARGEST_COLUMN = 3, 1e4
 """Rows are scaled to about 2³; columns stay below this, far from the 65,504 where 16 bits end."""
 
 
+class Pieces(Protocol):
+    """Where the pieces of a product lie along the depth of its instructions."""
+
+    @property
+    def steps(self) -> int: ...
+
+    @property
+    def high(self) -> int: ...
+
+    def rows(self) -> list[str]: ...
+
+    def columns(self) -> list[str]: ...
+
+
 @dataclass(frozen=True)
 class OperandPieces:
     """Where the pieces of one product lie. count: pairs of numbers. lift: C text of one piece more that a row adds."""
@@ -59,14 +73,19 @@ class OperandPieces:
         """The number of that piece."""
         return 3 * self.count + 6
 
+    @property
+    def high(self) -> int:
+        """Instructions whose sum is a product's; the others' is scaled, and joins it afterwards."""
+        return self.steps
+
     def rows(self) -> list[str]:
-        """The pieces of a row in their order: r0h, r0l, … of its numbers, n0 n1 n2 of what it adds."""
-        own = [piece for k in range(self.count) for piece in (f"r{k}h", f"r{k}h", f"r{k}l")]
+        """The pieces of a row in their order: s0h, s0l, … of its numbers, n0 n1 n2 of what it adds."""
+        own = [piece for k in range(self.count) for piece in (f"s{k}h", f"s{k}h", f"s{k}l")]
         return self._filled([*own, "n0", "n1", "n2", *["1.0f"] * 3, self.lift])
 
     def columns(self) -> list[str]:
         """The pieces of a column that they meet."""
-        own = [piece for k in range(self.count) for piece in (f"r{k}h", f"r{k}l", f"r{k}h")]
+        own = [piece for k in range(self.count) for piece in (f"s{k}h", f"s{k}l", f"s{k}h")]
         return self._filled([*own, *["1.0f"] * 3, "n0", "n1", "n2", "1.0f" if self.lift else ""])
 
     def _filled(self, pieces: list[str]) -> list[str]:
@@ -74,9 +93,9 @@ class OperandPieces:
 
 
 @once_per_pair
-def _of_products(pair: Pair, bound: PairBound, factoring: Factoring) -> tuple[Pair, PairBound]:
-    """The pair whose values are made of products, and its operator."""
-    values, sums = factoring.values, bound.in_plain_sums()
+def _of_products(pair: Pair, bound: PairBound, factoring: Factoring, small: bool) -> tuple[Pair, PairBound]:
+    """The pair whose values are made of products, and its operator. small: whether products are within LIMIT."""
+    values, sums = factoring.values, bound.in_plain_sums() if small else None
     results = {id(product.result) for product in factoring.products}
     width = pair.width
     if sums is not None and all(id(value) in results for value in values[:width]):
@@ -115,14 +134,17 @@ class HalfOperands:
     registers: bool
     half: bool = False
     samples: ClassVar[int] = SAMPLES
-    largest_column: ClassVar[float] = LARGEST_COLUMN
+    number_type: ClassVar[str] = "float"
+    """The C type of the numbers that are cut into pieces."""
+    small: ClassVar[bool] = True
+    """Whether products are within LIMIT."""
 
     @cached_property
     def pairs(self) -> PairText:
-        """The values, made of products. Where they are products themselves they are small, and an operator that would
-        shift exponents need not.
+        """The values, made of products. Where they are products themselves and small, an operator that would shift
+        exponents need not.
         """
-        pair, bound = _of_products(self.exact.pair, self.exact.bound, self.factoring)
+        pair, bound = _of_products(self.exact.pair, self.exact.bound, self.factoring, self.small)
         return replace(self.exact, pair=pair, bound=bound, tiles="tile")
 
     @cached_property
@@ -141,7 +163,8 @@ class HalfOperands:
         return self.factoring.products
 
     @cached_property
-    def slots(self) -> tuple[OperandPieces, ...]:
+    def slots(self) -> Sequence[Pieces]:
+        """Where the pieces of each product lie."""
         return tuple(OperandPieces(len(product.rows)) for product in self.products)
 
     @property
@@ -209,6 +232,20 @@ class HalfOperands:
         product = self.products[p]
         added = Literal(0, FLOAT32) if product.column is None else product.column
         return self._numbers((*product.columns, added), Role.COLUMN, at)
+
+    def number_pieces(self, name: str) -> str:
+        """C statements that declare the pieces of a scaled number."""
+        return f"const float {name}h = cmr_half_round_float({name}), {name}l = {name} - {name}h;"
+
+    @property
+    def addend_pieces(self) -> str:
+        """The same of an addend, n."""
+        rest = "n_left = n - n0;\nconst float n1 = cmr_half_round_float(n_left), n2 = n_left - n1;"
+        return f"const float n0 = cmr_half_round_float(n), {rest}"
+
+    def within(self, p: int) -> str:
+        """C text of whether the products of a column's numbers, of length `size`, are within the error bound."""
+        return f"magnitude <= {self.limit}f && size * unscale{p} <= {LARGEST_COLUMN}f"
 
     def scale(self, p: int) -> str:
         """C text of the rows' scale in product p, a power of two."""

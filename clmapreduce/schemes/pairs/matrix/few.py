@@ -22,7 +22,7 @@ from clmapreduce.schemes.pairs.matrix.boxes import MatrixBox, filter_box, fine_p
 from clmapreduce.schemes.pairs.matrix.filter import NearOperands
 from clmapreduce.schemes.pairs.matrix.matrix_kernel import MatrixKernel
 from clmapreduce.schemes.pairs.matrix.parts.fine_halves import FineOperands, FinePieces
-from clmapreduce.schemes.pairs.matrix.parts.halves import HalfOperands, OperandPieces
+from clmapreduce.schemes.pairs.matrix.parts.halves import ROW_WORDS, HalfOperands, OperandPieces
 from clmapreduce.schemes.pairs.matrix.scheme import MATRIX_LIMITS, MatrixScheme
 from clmapreduce.schemes.pairs.matrix.thresholds import Sample, sample_of
 from clmapreduce.schemes.pairs.merge import targets_of
@@ -33,8 +33,6 @@ FILTERED = 6
 """Operations per pair from which on a filter in front of them is worth it."""
 REDO = "redo0"
 """Which groups gave up."""
-MOST_FINE_STEPS = 4
-"""Instructions from whose number on a warp has registers for half as many blocks of rows."""
 STARTS = (MatrixBox(256, 2, 256), MatrixBox(128, 2, 256), MatrixBox(128, 1, 128))
 """Boxes from which tuning starts."""
 
@@ -77,8 +75,8 @@ class _FewKernel(MatrixKernel):
 
 @dataclass(frozen=True, eq=False)
 class FewNumbersKernel(_FewKernel):
-    """Exponents are products. leaves: whether groups give up that have many tiles beyond the error bound. again: whether
-    only these groups are computed.
+    """Exponents are products. leaves: whether groups give up that have many tiles beyond the error bound. again:
+    whether only these groups are computed. patience: a group gives up where more than one tile of so many is.
     """
 
     template = "kernel/matrix/pairwise_matrix"
@@ -130,7 +128,7 @@ class _Matrix:
     def fine(self) -> bool:
         """Whether groups that give up are computed again, by more pieces a number."""
         suits = self.facts.fp64 and not self.layout.bound.side and not self.half
-        return bool(self.box.fine) and suits
+        return bool(self.box.fine) and suits and fine_fits(self.factoring, self.box, self.facts)
 
     @property
     def half(self) -> bool:
@@ -189,7 +187,7 @@ class _Matrix:
 
     def again_stage(self, memory: int) -> Stage:
         """The launch over the groups that gave up. memory: bytes of local memory for its tiles."""
-        layout, partition, names = self.layout, self.partition, self.layout.pair.names
+        partition, names = self.partition, self.layout.pair.names
         targets, out = targets_of(partition, self.text.exact.outputs)
         target, registers = Target.of(self.mode, self.facts, self.domain.narrow), self.facts.register_fragments
 
@@ -200,20 +198,17 @@ class _Matrix:
                 self.domain.scattered, again=True,
             )  # fmt: skip
 
-        box, spec = shrink_to_fit(_fine_box(self.box, self.factoring), kernel, _shorter, memory)
+        # exponents are too far apart for polynomials
+        box, spec = shrink_to_fit(replace(self.box, share=0), kernel, _shorter, memory)
         arguments: Arguments = (*names, *targets, *partition.behind, REDO)
         return Stage(spec, self.groups, box.block, arguments, (*names, *partition.read, REDO), targets)
 
 
-def _fine_box(box: MatrixBox, factoring: Factoring) -> MatrixBox:
-    """The box of groups of as many rows whose operands take more registers. Exponents are too far apart for
-    polynomials.
-    """
+def fine_fits(factoring: Factoring, box: MatrixBox, facts: Facts) -> bool:
+    """Whether local memory holds a group's rows with three pieces a number."""
     steps = sum(FinePieces(len(product.rows)).steps for product in factoring.products)
-    box = replace(box, share=0)
-    if steps <= MOST_FINE_STEPS or box.blocks % 2 or box.block > 128:
-        return box
-    return replace(box, block=2 * box.block, blocks=box.blocks // 2)
+    blocks = box.block // 32 // box.across * box.blocks
+    return 4 * ROW_WORDS * steps * blocks <= facts.local_memory // 8 * 7
 
 
 def _shorter(box: MatrixBox) -> MatrixBox | None:
@@ -265,7 +260,10 @@ class FewNumbers(MatrixScheme[MatrixBox]):
             return filter_box(steps, bound.capacity, rows, columns, padded)
         bilinear_pair = Pair(pair.inputs, self.factoring.values, pair.width, bilinear=products)
         box = matrix_box(steps, bilinear_pair.cost, len(bilinear_pair.terms.rows), rows, columns, padded)
-        return replace(box, fine=int(fine_pays([len(product.rows) for product in products], rows * columns)))
+        if not self.facts.fp64 or not fine_pays([len(product.rows) for product in products], rows * columns):
+            return box
+        box = replace(box, fine=1)
+        return box if fine_fits(self.factoring, box, self.facts) else replace(box, blocks=max(1, box.blocks // 2))
 
     def starts(self) -> Sequence[MatrixBox]:
         return STARTS if self.layout.pair.expansion is None and self.suits else ()

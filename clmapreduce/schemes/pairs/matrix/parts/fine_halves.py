@@ -1,5 +1,5 @@
-"""Sums of products as operands of matrix instructions, with three pieces of 16 bits a number: for rows and columns whose
-magnitudes are too large for two.
+"""Sums of products as operands of matrix instructions, with three pieces of 16 bits a number: for rows and columns
+whose magnitudes are too large for two.
 
 A number is h + m + l. h is a multiple of 2⁻⁷ and at most 16, so that sums of h·h are multiples of 2⁻¹⁴; with the high
 pieces of the addends they stay below 2¹⁰. A float32 holds such a sum without rounding. All other products are below

@@ -23,7 +23,8 @@ def axis_of(axis: Any, rank: int) -> int:
     except TypeError:
         raise PlaceError(f"axis is {quoted(axis)}; give a whole number, or a tuple of them") from None
     if isinstance(axis, bool) or not -rank <= number < rank:
-        raise PlaceError(f"axis is {axis!r}; an array of {rank} axes has {-rank} … {rank - 1}")
+        axes = f"{rank} axes has {-rank} … {rank - 1}" if rank else "shape () has no axis"
+        raise PlaceError(f"axis is {axis!r}; an array of {axes}")
     return number % rank
 
 

@@ -39,7 +39,8 @@ class Framed:
     def keyed(self, keys: Any, reduced: Any) -> tuple[Any, Any]:
         """(the keys as an Index, the reductions as a Series or a DataFrame under it)."""
         pandas = sys.modules["pandas"]
-        index, reduced = pandas.Index(np.asarray(keys), name=self.key), np.asarray(reduced)
+        keys = keys if isinstance(keys, pandas.Index) else np.asarray(keys)
+        index, reduced = pandas.Index(keys, name=self.key), np.asarray(reduced)
         if reduced.ndim == 2:
             return index, pandas.DataFrame(reduced, index=index, columns=getattr(self.values, "columns", None))
         return index, pandas.Series(reduced, index=index, name=getattr(self.values, "name", None))

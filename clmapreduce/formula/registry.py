@@ -83,7 +83,7 @@ class Whole:
     @property
     def size(self) -> int:
         """How many elements the vector has, as `shape`."""
-        return self.shape[0] if self.ndim else 1
+        return int(WHOLE["size"](self))
 
     def __len__(self) -> int:
         """The length of the vector, as `shape`. Raises FormulaError for one value."""

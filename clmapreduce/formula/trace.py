@@ -20,6 +20,10 @@ _SUBSCRIPTS = {
     f"{kind!r} object is not subscriptable" for kind in ("Node", "Symbol", "Apply", "Literal", "Index", "Result")
 }
 """What Python says of subscripts of nodes."""
+_OFFERED = (
+    "it has operators, astype, real, imag and conj, under cm.fuse also shape, size, ndim, dtype and "
+    "sum, prod, min, max, any, all, argmin, argmax, mean, var, std, cumsum and cumprod; functions are those of cm.math"
+)
 
 
 def trace(function: Callable[..., Any], inputs: Sequence[Input], what: str) -> Formula:
@@ -42,6 +46,10 @@ def call(function: Callable[..., Any], values: Sequence[Value], what: str) -> An
     check_arity(function, len(values), what)
     try:
         return function(*values)
+    except AttributeError as error:
+        if not isinstance(error.obj, Node):  # a mistake that is the author's to see
+            raise
+        raise FormulaError(f"{what}: a traced value has no {error.name}; {_OFFERED}") from error
     except TypeError as error:
         if str(error) in _SUBSCRIPTS:
             raise FormulaError(

@@ -215,12 +215,12 @@ class Pipeline(Primitive):
         with tracing(fp64, accumulate, single, extent) as line:
             result = call(self.function, [one.value for one in inputs], what)
         if isinstance(result, Step):
-            return shared(Program(inputs, (), line.length, result, line.length_read))
+            return shared(Program(inputs, (), line.length, result, line.length_read, line.axis_read))
         outputs: tuple[Any, ...] = result if isinstance(result, tuple) else (result,)
         if not outputs or any(isinstance(output, Step) for output in outputs):
             raise FormulaError(f"{what} returns {'partials beside other results' if outputs else 'no value'}")
         values = tuple(as_value(output, what) for output in outputs)
-        program = shared(Program(inputs, values, line.length, length_read=line.length_read))
+        program = shared(Program(inputs, values, line.length, length_read=line.length_read, axis_read=line.axis_read))
         check_guards(program.nodes, program.outputs, what)
         check_tables(program.nodes, program.outputs, what)
         return program
@@ -231,6 +231,11 @@ class Pipeline(Primitive):
         if accumulate == "double" and not arguments.context.facts.fp64:
             name = arguments.context.device.name
             raise DTypeError(f"accumulate='double': {name} has no float64; use 'compensated'")
+        if program.axis_read and not batch and len(arguments.shape) > 1:
+            raise ShapeError(
+                f"{self!r} reads len(x), x.shape or x.ndim, or names an axis, the line has shape {arguments.shape}; "
+                "pass batch=True for one line along the last axis each, or x.reshape(-1) for all elements in C order"
+            )
         for step in program.steps:
             if step.kind is not Kind.REDUCE and not batch and len(arguments.shape) > 1:
                 raise ShapeError(

@@ -19,7 +19,8 @@ class Program:
 
     An output that varies has one value per index, others one for the line. `length`: of the line, where an unfold names
     it. `partials`: the partials that the program ends with, in place of outputs. `length_read`: the length of the line,
-    where the function asked for it. `nodes`: all of them, those that steps work on included.
+    where the function asked for it. `axis_read`: whether it took its vectors for arrays of one axis. `nodes`: all of
+    them, those that steps work on included.
     """
 
     inputs: tuple[Input, ...]
@@ -27,6 +28,7 @@ class Program:
     length: int | None = None
     partials: Step | None = None
     length_read: int | None = None
+    axis_read: bool = False
     steps: tuple[Step, ...] = field(init=False)
     nodes: tuple[Node, ...] = field(init=False)
 

@@ -20,6 +20,7 @@ class Tracing:
     """What steps are bound to: whether the device computes float64, and how sums accumulate. `single`: the line has one
     element, so that one value for the line and a vector are the same. `length`: of the line, where an unfold has named
     it. `extent`: of the line, where it is known; `length_read`: the same once the function asked for it.
+    `axis_read`: whether it asked for len, shape or ndim, or named an axis, which arrays of one axis alone answer.
     """
 
     fp64: bool
@@ -28,6 +29,7 @@ class Tracing:
     length: int | None = None
     extent: int | None = None
     length_read: int | None = None
+    axis_read: bool = False
 
     def asked_extent(self) -> int:
         """The length of the line, to be read by the function. Raises FormulaError where it is not known."""

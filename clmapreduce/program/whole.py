@@ -25,9 +25,10 @@ NEUTRAL = {"out": None, "ddof": 0, "keepdims": False, "initial": None, "where": 
 def _prepared(name: str, value: Node, axis: Any, dtype: Any, more: Mapping[str, Any]) -> Node:
     """The vector in the dtype asked for. Raises FormulaError outside of cm.fuse, and for keywords that are not offered.
     """
-    _tracing_for(value, f"x.{name}()")
+    tracing = _tracing_for(value, f"x.{name}()")
     if axis not in (None, 0, -1):
         raise FormulaError(f"x.{name}(): axis is {quoted(axis)}; a traced vector has one axis, leave it out")
+    tracing.axis_read |= axis is not None
     for key, option in more.items():
         if key not in NEUTRAL or (option is not NEUTRAL[key] and option != NEUTRAL[key]):
             raise FormulaError(
@@ -49,6 +50,7 @@ def _extent(value: Node, named: bool = True) -> tuple[int, ...]:
     tracing = _tracing_for(value, "its shape")
     if not is_vector(value):
         return ()
+    tracing.axis_read = True
     return (tracing.asked_extent() if named else -1,)
 
 
@@ -57,6 +59,11 @@ def _length(value: Node) -> int:
     if not extent:
         raise FormulaError("len() of a value that is one number for the line; len(x) of the vector tells the length")
     return extent[0]
+
+
+def _size(value: Node) -> int:
+    tracing = _tracing_for(value, "its size")
+    return tracing.asked_extent() if is_vector(value) else 1
 
 
 def _tracing_for(value: Node, what: str) -> Tracing:
@@ -71,4 +78,4 @@ def _tracing_for(value: Node, what: str) -> Tracing:
 
 WHOLE.update({name: partial(_reduce, name) for name in REDUCTIONS})
 WHOLE.update({name: partial(_scan, name) for name in SCANS})
-WHOLE.update(extent=_extent, length=_length)
+WHOLE.update(extent=_extent, length=_length, size=_size)

@@ -32,14 +32,16 @@ NAMED: dict[str, ReductionOp] = {
 }  # fmt: skip
 
 ALIASES: dict[Any, str] = {
-    "add": "sum", np.add: "sum", python.add: "sum", builtins.sum: "sum",
+    "add": "sum", np.add: "sum", python.add: "sum", builtins.sum: "sum", np.sum: "sum",
     "prod": "product", "mul": "product", "multiply": "product", np.multiply: "product", python.mul: "product",
-    "min": "minimum", np.minimum: "minimum", min: "minimum",
-    "max": "maximum", np.maximum: "maximum", max: "maximum",
-    "or": "any", np.logical_or: "any", any: "any", "and": "all", np.logical_and: "all", all: "all",
+    np.prod: "product", "min": "minimum", np.minimum: "minimum", min: "minimum", np.min: "minimum",
+    np.amin: "minimum", "max": "maximum", np.maximum: "maximum", max: "maximum", np.max: "maximum",
+    np.amax: "maximum", "or": "any", np.logical_or: "any", any: "any", np.any: "any",
+    "and": "all", np.logical_and: "all", all: "all", np.all: "all", np.argmin: "argmin", np.argmax: "argmax",
     "logaddexp": "logsumexp", np.logaddexp: "logsumexp",
+    np.mean: "mean", np.var: "var", np.std: "std", np.linalg.norm: "norm",
 }  # fmt: skip
-"""Other names of operators, and functions that mean one: NumPy's ufuncs and Python's own."""
+"""Other names of operators, and functions that mean one: NumPy's and Python's own."""
 
 
 def operator(op: Any) -> ReductionOp:
@@ -54,6 +56,7 @@ def operator(op: Any) -> ReductionOp:
     if callable(op):
         raise ModeError(f"{quoted(op)} is a function without an identity; give one: cm.Operator(function, identity)")
     hint = "" if not isinstance(op, str) or op.isidentifier() else "; write a formula as a function, lambda a: ..."
+    hint = "; cm.segmented_median sorts values for their medians" if isinstance(op, str) and op == "median" else hint
     raise ModeError(f"operator {quoted(op)} is unknown; use one of {', '.join(NAMED)}, or a cm.Operator{hint}")
 
 

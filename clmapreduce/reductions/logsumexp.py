@@ -50,7 +50,7 @@ class BoundLogSumExp(Bound):
     def merge(self, a: Record, b: Record) -> Record:
         top = larger(a["top"], b["top"])
         base = self._base(top)
-        # in the sum's dtype: where many tops rise slowly, every merge scales by about the same number, off to one side
+        # in the sum's dtype: if tops rise slowly, all merges scale by nearly the same number, and its errors add up
         parts = [p["total"] * exp_scaled(cast(self._base(p["top"]) - base, p["total"].dtype)) for p in (a, b)]
         return Record(top=top, total=parts[0] + parts[1])
 

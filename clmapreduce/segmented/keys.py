@@ -65,11 +65,12 @@ def reduce_by_key(
     NaN is a separate run. key: which key of a run is returned, its "first" or "last". sort: keys are first sorted,
     stably, together with the values, so that every key has one run; all NaN are then one key. Keys to be sorted are
     bools, integers or floats; texts, dates and other Python objects are numbered by `numpy.unique`, and their keys come
-    back as NumPy arrays. For columns of pandas the keys come back as an Index, reductions of a Series as a Series with
-    that index, reductions of a DataFrame as a DataFrame. values: (n, *trailing). values, `op`, `init`, `map` and
-    `accumulate`: as for `cm.segmented_reduce`. count: "host" waits for the number of runs R and returns arrays of that
-    length. "device" does not wait and returns (keys, reduced, R): arrays of length n, undefined from entry R on, and an
-    int64 of shape (). out: a tuple of arrays for keys and reductions, of these lengths.
+    back as NumPy arrays. For columns of pandas, numbered by `pandas.factorize`, the keys come back as an Index of their
+    dtype, a missing key as the last; reductions of a Series as a Series with that index, of a DataFrame as a DataFrame.
+    values: (n, *trailing). values, `op`, `init`, `map` and `accumulate`: as for `cm.segmented_reduce`. count: "host"
+    waits for the number of runs R and returns arrays of that length. "device" does not wait and returns (keys, reduced,
+    R): arrays of length n, undefined from entry R on, and an int64 of shape (). out: a tuple of arrays for keys and
+    reductions, of these lengths.
 
     Raises ShapeError if the lengths differ, else as `cm.segmented_reduce`.
     """

@@ -161,8 +161,9 @@ def test_a_device_that_takes_no_block_costs_nothing(
         with each:
             reduction = lazy(x, y).sum(axis=1, call=False)
             np.testing.assert_allclose(reduction(), exact)
-            assert "tiles of" in str(reduction.explain())
             (rates_of_call,) = each.rates.values()
+            rates_of_call.update(dict.fromkeys(each.workers, 1.0))  # what was measured depends on the machine's load
+            assert "tiles of" in str(reduction.explain())
             rates_of_call.update(zip(each.workers, (1e15, 1.0), strict=True))
             np.testing.assert_allclose(reduction(), exact)
             assert ("tiles of" in str(reduction.explain())) == (each is patient)

@@ -76,6 +76,21 @@ def test_lengths_are_plain_integers_of_each_call(context: cm.Context, mode: str,
     assert_near(share(rows, 0.0, batch=True, context=context, mode=mode)[1], rows.mean(1, dtype="f8"), 1e-5)
 
 
+@pytest.mark.parametrize("asks", [len, np.shape, np.ndim, lambda x: x.mean(axis=0), lambda x: x.sum(axis=-1)])
+def test_several_axes_are_not_taken_for_one(asks: Any, context: cm.Context, rng: np.random.Generator) -> None:
+    def function(x: Any) -> Any:
+        asks(x)
+        return (x - x.mean()) / x.size
+
+    table = rng.normal(size=(4, 5))
+    with pytest.raises(cm.ShapeError, match=r"shape \(4, 5\); pass batch=True"):
+        cm.fuse(function)(table, context=context)
+    rows = cm.fuse(function)(table, batch=True, context=context)
+    assert_near(rows, (table - table.mean(1, keepdims=True)) / 5, 1e-14 * (1 + np.abs(table)))
+    whole = cm.fuse(lambda x: (x - x.mean()) / x.size)(table, context=context)
+    assert_near(whole, (table - table.mean()) / 20, 1e-14 * (1 + np.abs(table)))
+
+
 def test_functions_that_ask_for_no_length_are_traced_once(context: cm.Context) -> None:
     calls = []
 
@@ -98,6 +113,8 @@ def test_functions_that_ask_for_no_length_are_traced_once(context: cm.Context) -
         (lambda x: np.sum(x, initial=3), "takes no initial=3; cm.Reduce takes"),
         (lambda x: x * len(x.mean()), r"one number for the line"),
         (lambda x: x[0], "no field or element"),
+        (lambda x: x.T, "traced value has no T; it has operators"),
+        (lambda x: x.sort(), "has no sort; .* functions are those of cm.math"),
     ],
 )
 def test_what_is_not_offered_says_so(function: Any, words: str, context: cm.Context) -> None:
@@ -105,3 +122,8 @@ def test_what_is_not_offered_says_so(function: Any, words: str, context: cm.Cont
         cm.fuse(function)(np.ones(3), context=context)
     with pytest.raises(cm.FormulaError, match=r"cm\.fuse"):
         cm.Map(lambda x: x - x.mean())(np.ones(3), context=context)
+
+
+def test_attributes_that_others_lack_stay_pythons_error(context: cm.Context) -> None:
+    with pytest.raises(AttributeError, match="no_such_name"):
+        cm.fuse(lambda x: x * np.no_such_name)(np.ones(3), context=context)

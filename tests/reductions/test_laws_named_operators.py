@@ -127,6 +127,12 @@ def test_aliases_are_the_operators_that_they_name() -> None:
         assert operator(other) is NAMED[name]
     assert operator(np.add) is operator("add") is operator(sum) is NAMED["sum"]
     assert operator(max) is operator("max") is operator(np.maximum) is NAMED["maximum"]
+    assert operator(np.max) is operator(np.amax) is NAMED["maximum"] and operator(np.min) is NAMED["minimum"]
+    assert operator(np.sum) is NAMED["sum"] and operator(np.prod) is NAMED["product"]
+    assert [operator(f).name for f in (np.any, np.all, np.argmin, np.argmax)] == ["any", "all", "argmin", "argmax"]
+    assert [operator(f).name for f in (np.mean, np.var, np.std, np.linalg.norm)] == ["mean", "var", "std", "norm"]
+    with pytest.raises(ModeError, match=r"cm\.segmented_median"):
+        operator("median")
 
 
 def test_a_function_of_two_values_is_refused_with_a_hint() -> None:

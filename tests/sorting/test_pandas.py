@@ -37,6 +37,30 @@ def test_groups_are_pandas(by: str, name: str, context: cm.Context, mode: str, r
     pandas.testing.assert_frame_equal(both, wide, check_index_type=False)
 
 
+KEYS = {
+    "categories": pandas.Categorical(["low", "high", None, "low", "high"], ["low", "mid", "high"], ordered=True),
+    "texts": ["b", None, "a", "b", None],
+    "whole numbers": pandas.array([2, None, 1, 2, None], dtype="Int64"),
+    "dates with a zone": pandas.to_datetime(["2026-05-02", None, "2026-05-01", "2026-05-02", None], utc=True),
+    "months": pandas.PeriodIndex(["2026-02", None, "2026-01", "2026-02", None], freq="M"),
+    "objects": np.array([(1, 2), (0, 3), (0, 2), (1, 2), (0, 3)], dtype="i8,i8").astype(object),
+}
+
+
+@pytest.mark.parametrize("kind", KEYS)
+def test_keys_of_pandas_own_dtypes(kind: str, context: cm.Context, mode: str, rng: np.random.Generator) -> None:
+    """The index has their dtype and order; a missing key is the last."""
+    at = rng.permutation(np.tile(np.arange(5), 40))
+    keys, values = pandas.Series(KEYS[kind], name="key").iloc[at].reset_index(drop=True), pandas.Series(at * 1.0)
+    expected = values.groupby(keys, dropna=False, observed=True).sum()
+    index, result = cm.reduce_by_key(keys, values, sort=True, context=context, mode=mode)
+    pandas.testing.assert_series_equal(result, expected)
+    pandas.testing.assert_index_equal(index, expected.index)
+    ordered = keys.sort_values(kind="stable")
+    prefixes = cm.scan_by_key(ordered, values[ordered.index], context=context, mode=mode)
+    pandas.testing.assert_series_equal(prefixes, values[ordered.index].groupby(ordered, dropna=False, observed=True).cumsum())
+
+
 def test_several_columns_are_mapped(context: cm.Context, rng: np.random.Generator) -> None:
     frame = table(rng, 500)
     result = cm.reduce_by_key(frame["city"], (frame["rain"], frame["sun"]), map=lambda r, s: r * s, sort=True, context=context)[1]

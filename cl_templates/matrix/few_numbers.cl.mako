@@ -5,7 +5,7 @@
 % if numbers.texts:
 float centre[${len(numbers.texts)}] = { ${", ".join(["0.0f"] * len(numbers.texts))} };
 for (int s = 0; s < ${matrix.samples}; s++) {
-    const idx at = first + (idx)((long)(till - first) * (2 * s + 1) / ${2 * matrix.samples});
+    const idx at = min((idx)(first + (idx)((long)(till - first) * (2 * s + 1) / ${2 * matrix.samples})), (idx)(last - 1));
     ${numbers.statements}
 % for k, name in enumerate(numbers.texts):
     centre[${k}] += isfinite(${name}) ? ${name} * ${1 / matrix.samples}f : 0.0f;
@@ -50,14 +50,46 @@ const float scale${p} = ${matrix.scale(p)};
 const float unit${p} = ${matrix.unit(p)}, unscale${p} = unit${p} / scale${p};
 % endfor
 </%def>
-## Declares the pieces of the declared numbers.
+## Declares the pieces of the declared numbers: s{k}h and s{k}l, or with three pieces s{k}h, s{k}m, s{k}mm and s{k}l; n0, n1 and n2 of the addend.
 <%def name="declare_pieces(matrix, p, scale)">
 % for k in range(len(matrix.products[p].rows)):
 const ${matrix.number_type} s${k} = r${k} * ${scale};
-${matrix.number_pieces(f"s{k}")}
+${number_in_three(matrix, f"s{k}") if matrix.fine else number_in_two(f"s{k}")}
 % endfor
 const ${matrix.number_type} n = r_added * unit${p};
-${matrix.addend_pieces}
+${addend_on_grid(matrix) if matrix.fine else addend_in_three()}
+</%def>
+<%def name="number_in_two(s)">
+const float ${s}h = cmr_half_round_float(${s}), ${s}l = ${s} - ${s}h;
+</%def>
+<%def name="addend_in_three()">
+const float n0 = cmr_half_round_float(n), n_left = n - n0;
+const float n1 = cmr_half_round_float(n_left), n2 = n_left - n1;
+</%def>
+## A double as multiples of 2^-bits, `{x}_high`, and a float for what is left, `{x}_rest`. Added to 1.5 2^(52 - bits), a double is rounded to such a multiple, whose
+## number is in the low word of the sum.
+<%def name="on_grid(x, bits)">
+<% shift = f"0x1.8p{52 - bits}" %>
+const double ${x}_sum = ${x} + ${shift};
+const float ${x}_high = (float)(int)as_long(${x}_sum) * 0x1p-${bits}f, ${x}_rest = (float)(${x} - (${x}_sum - ${shift}));
+</%def>
+<%def name="number_in_three(matrix, s)">
+${on_grid(s, matrix.grid)}
+const float ${s}h = ${s}_high, ${s}_middle = cmr_half_round_float(${s}_rest);
+const float ${s}m = ${s}_middle * 0x1p${matrix.low}f, ${s}mm = ${s}_middle * 0x1p${matrix.low // 2}f, ${s}l = (${s}_rest - ${s}_middle) * 0x1p${matrix.low}f;
+</%def>
+## n0 + n1 is a multiple of the unit of low products, which n2 counts.
+<%def name="addend_on_grid(matrix)">
+${on_grid("n", matrix.low)}
+const float n0 = cmr_half_round_float(n_high), n1 = n_high - n0, n2 = n_rest * 0x1p${matrix.low}f;
+</%def>
+## Whether the products of a column's numbers, of length `size`, are within the error bound.
+<%def name="within(matrix, p)">
+% if matrix.fine:
+size * unscale${p} <= ${matrix.longest}f && fabs(r_added) <= ${matrix.largest_addend} && added${p} <= ${matrix.largest_addend}f
+% else:
+magnitude <= ${matrix.limit}f && size * unscale${p} <= ${matrix.largest_column}f
+% endif
 </%def>
 ## Stores the pieces of the row `at` as number `slot` of the group's.
 <%def name="put_row(matrix, at, slot)">
@@ -84,7 +116,7 @@ ${matrix.addend_pieces}
         ${declare_numbers(matrix, matrix.column_numbers(p, at))}
         const float size = sqrt(${squares(matrix, p)});
         const float magnitude = (reach${p} * size + (float)fabs(r_added) + added${p}) * unit${p};
-        if (!(${matrix.within(p)})) ${far}
+        if (!(${within(matrix, p)})) ${far}
         ${noted}
         ${declare_pieces(matrix, p, f"unscale{p}")}
 % for step, word, pairs_of_pieces in matrix.column_pieces(p):
@@ -155,7 +187,7 @@ float4 m${r}_${p}_${e}${f", low{r}_{p}_{e}" if apart[p] else ""};
 % for p in products:
 % for c in range(2):
 <% part = f"{v // 2}_{p}_{e}.{'xyzw'[v % 2 * 2 + c]}" %>
-const float q${v}_${2 * e + c}_${p} = ${f"fma(low{part}, {matrix.low_unit}f, m{part})" if apart[p] else f"m{part}"};
+const float q${v}_${2 * e + c}_${p} = ${f"fma(low{part}, 0x1p-{matrix.low}f, m{part})" if apart[p] else f"m{part}"};
 % endfor
 % endfor
 % endfor

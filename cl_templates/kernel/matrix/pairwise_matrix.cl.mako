@@ -3,7 +3,7 @@
 ##   computes two rows of each of its blocks with two of every 8 columns. At the end the items that share a row, of `across` warps, merge.
 ##   The kernel makes the operands of both sides, relative to the centre of the group's rows. If a tile has columns so far from the centre that products
 ##   would exceed the error bound, it is computed by the formula itself. With `leaves`, a group gives up where that holds for more than one tile in
-##   eight: it sets `redo`, and the same kernel computes it `again`, with more pieces a number.
+##   eight: it sets `redo`. The same kernel computes it again with more pieces a number, by `parts` groups of fewer rows.
 ##   in…, parts or out…, rows, columns, share, blocks, splits, total  as in cmr_pairwise      redo [group]  not 0 where it gave up
 ##   Local memory: the operands of all rows and of a tile, the tile's terms, one accumulator per item. Barriers: 3 a tile, 3 a group, and as from_item.
 <%namespace name="mode" file="/mode/${context['compute_mode']}.cl.mako"/>
@@ -22,7 +22,7 @@ op = inner if inner is not None else pairs.outer
 exact_op = exact.inner if inner is not None else exact.outer
 mine, across, together = matrix.places.mine, box.across, matrix.together
 place = domain.attr.place
-flags = ["__global const int *restrict redo"] if again else ["__global int *restrict redo"] if leaves else []
+flags = ["__global const int *restrict redo"] if parts else ["__global int *restrict redo"] if leaves else []
 # On CPUs rows are read behind the barriers, for what Intel's runtime does to them otherwise (kernel/pairs/pairwise).
 %>
 <%def name="my_rows()">
@@ -75,11 +75,13 @@ ${mode.kernel_head("cmr_pairwise_matrix", parameters + domain.attr.parameters + 
 % endfor
     ${domain.open_places()}
     ${mode.group_scratch(pairs.outer)}
-% if again:
-    const int todo = redo[CMR_GROUP];
-    cmr_end_unless_int(todo);
+% if parts:
+    const int todo = redo[CMR_GROUP / ${parts}];
+    ${domain.open(f"CMR_GROUP / {parts}", parts * matrix.rows, "todo", f"(idx)(CMR_GROUP % {parts}) * {matrix.rows}")}
+    cmr_end_unless_int(todo && first < last);
+% else:
+    ${domain.open("CMR_GROUP", matrix.rows)}
 % endif
-    ${domain.open("CMR_GROUP", matrix.rows, "todo" if again else None)}
     ${inputs.offset(pairs.pair.inputs, "batch")}
     ${pairs.uniforms()}
     const int item = (int)get_local_id(0), lane = item % 32, warp = item / 32;
@@ -147,5 +149,5 @@ ${mode.kernel_head("cmr_pairwise_matrix", parameters + domain.attr.parameters + 
 % if leaves:
     if (item == 0) redo[CMR_GROUP] = given_up;
 % endif
-    ${warps.meet(mode, domain, pairs, matrix.places, partial, todo="todo" if again else None)}
+    ${warps.meet(mode, domain, pairs, matrix.places, partial, todo="todo" if parts else None)}
 }

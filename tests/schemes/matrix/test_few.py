@@ -212,7 +212,7 @@ def test_what_the_scheme_leaves_to_others() -> None:
 def test_pieces_meet_their_partners(count: int) -> None:
     """Along the depth stand r h·h, h·l and l·h of every number, and each side's addend beside ones."""
     slots = OperandPieces(count)
-    pairs = list(zip(slots.rows(), slots.columns(), strict=True))
+    pairs = slots.meetings
     assert len(pairs) == 16 * slots.steps and slots.steps == -(-(3 * count + 6) // 16)
     for k in range(count):
         assert {(f"s{k}h", f"s{k}h"), (f"s{k}h", f"s{k}l"), (f"s{k}l", f"s{k}h")} <= set(pairs)

@@ -86,6 +86,22 @@ def test_blocks_of_pairs(context: cm.Context, rng: np.random.Generator) -> None:
     assert_sums(result, exponent, arrays[b].astype("f8"))
 
 
+@pytest.mark.parametrize(("blocks", "fine"), [(2, 1), (4, 2), (4, 1)])
+def test_groups_of_fewer_rows(context: cm.Context, rng: np.random.Generator, blocks: int, fine: int) -> None:
+    """Groups that gave up, by several with fewer rows each, some of which have none."""
+    formula, (x, y, s, b) = gaussian(6)
+    call = PairCall(formula, PAIR_REDUCTIONS["Sum"], 1)
+    xs, ys = clouds(rng, "half of the groups near", 6)
+    arrays = {x: xs, y: ys, s: np.ones(1, "f4"), b: rng.normal(size=(500, 1)).astype("f4")}
+    exponent, weights = exponents(xs, ys, arrays[s]), arrays[b].astype("f8")
+    keep = np.repeat(np.repeat(rng.random((20, 25)) < 0.3, 7, 0), 20, 1)
+    for tiles in (1, 64):
+        result = run(call, arrays, context, blocks=blocks, fine=fine, tiles=tiles)
+        assert_sums(result, exponent, weights, tiles)
+    result = run(call, arrays, context, cm.Ranges.from_mask(keep), blocks=blocks, fine=fine)
+    assert_sums(result, np.where(keep, exponent, -np.inf), weights, "blocks of pairs")
+
+
 def test_logsumexp_of_far_rows(context: cm.Context, rng: np.random.Generator) -> None:
     """Exponents far below 0: all exponentials would be 0."""
     x, y = Variable(0, 6, 0), Variable(1, 6, 1)
@@ -114,7 +130,7 @@ def test_inner_products(context: cm.Context, rng: np.random.Generator) -> None:
 def test_pieces_meet_their_partners(count: int) -> None:
     """High pieces first, in instructions of their own; then all products that matter, and each side's addend."""
     slots = FinePieces(count)
-    pairs = list(zip(slots.rows(), slots.columns(), strict=True))
+    pairs = slots.meetings
     high, low = pairs[: 16 * slots.high], pairs[16 * slots.high :]
     assert len(pairs) == 16 * slots.steps
     for k in range(count):

@@ -19,8 +19,8 @@ class MatrixBox:
     two. unroll: of the loop over a tile, 8 columns a turn. share: every so many exponentials are left to
     multiplications; 0: none. ahead: blocks of 8 columns between two questions whether one of them matters, where few
     do. sample: every how many columns are looked at beforehand, to know what may matter; 0: none. groups, tiles,
-    merge_block: as in a PairBox. fine: 1 where groups far apart are computed again, by three pieces a
-    number; 0: by the formula itself.
+    merge_block: as in a PairBox. fine: blocks of 16 rows per warp where groups far apart are computed again, by three
+    pieces a number; a divisor of blocks. 0: they are computed by the formula itself.
     """
 
     block: int
@@ -53,8 +53,11 @@ class MatrixWideBox(MatrixBox):
 
 
 def whole_tiles(box: MatrixBox) -> bool:
-    """Whether warps share rows evenly, and a tile is of whole turns of the loop over it."""
-    return box.block // 32 % box.across == 0 and 8 * box.unroll <= max(box.tile, 64) and box.tile % 16 == 0
+    """Whether warps share rows evenly, groups that are computed again too, and a tile is of whole turns of the loop
+    over it.
+    """
+    shared = box.block // 32 % box.across == 0 and not (box.fine and box.blocks % box.fine)
+    return shared and 8 * box.unroll <= max(box.tile, 64) and box.tile % 16 == 0
 
 
 MATRIX_FEW, SHARED_BY_TWO = 7, 5

@@ -75,14 +75,15 @@ class _FewKernel(MatrixKernel):
 
 @dataclass(frozen=True, eq=False)
 class FewNumbersKernel(_FewKernel):
-    """Exponents are products. leaves: whether groups give up that have many tiles beyond the error bound. again:
-    whether only these groups are computed. patience: a group gives up where more than one tile of so many is.
+    """Exponents are products. leaves: whether groups give up that have many tiles beyond the error bound. parts: where
+    only these are computed, groups for each of them; 0: all are. patience: a group gives up where more than one tile of
+    so many is.
     """
 
     template = "kernel/matrix/pairwise_matrix"
     patience: ClassVar[int] = 8
     leaves: bool = False
-    again: bool = False
+    parts: int = 0
 
     @property
     def arrays(self) -> tuple[LocalArray, ...]:
@@ -128,7 +129,7 @@ class _Matrix:
     def fine(self) -> bool:
         """Whether groups that give up are computed again, by more pieces a number."""
         suits = self.facts.fp64 and not self.layout.bound.side and not self.half
-        return bool(self.box.fine) and suits and fine_fits(self.factoring, self.box, self.facts)
+        return suits and 0 < self.box.fine <= most_fine(self.factoring, self.box, self.facts)
 
     @property
     def half(self) -> bool:
@@ -190,25 +191,28 @@ class _Matrix:
         partition, names = self.partition, self.layout.pair.names
         targets, out = targets_of(partition, self.text.exact.outputs)
         target, registers = Target.of(self.mode, self.facts, self.domain.narrow), self.facts.register_fragments
+        parts = self.box.blocks // self.box.fine
 
         def kernel(box: MatrixBox) -> FewNumbersKernel:
             text = FineOperands(self.text.exact, self.factoring, box, registers)
             return FewNumbersKernel(
                 target, text.exact, tuple(out), box.block, partition.word, partition.partial, text,
-                self.domain.scattered, again=True,
+                self.domain.scattered, parts=parts,
             )  # fmt: skip
 
         # exponents are too far apart for polynomials
-        box, spec = shrink_to_fit(replace(self.box, share=0), kernel, _shorter, memory)
+        box, spec = shrink_to_fit(replace(self.box, share=0, blocks=self.box.fine), kernel, _shorter, memory)
         arguments: Arguments = (*names, *targets, *partition.behind, REDO)
-        return Stage(spec, self.groups, box.block, arguments, (*names, *partition.read, REDO), targets)
+        return Stage(spec, parts * self.groups, box.block, arguments, (*names, *partition.read, REDO), targets)
 
 
-def fine_fits(factoring: Factoring, box: MatrixBox, facts: Facts) -> bool:
-    """Whether local memory holds a group's rows with three pieces a number."""
+def most_fine(factoring: Factoring, box: MatrixBox, facts: Facts) -> int:
+    """Blocks of 16 rows per warp, such that local memory holds them with three pieces a number: all of the box, or one
+    in so many; 0 where there are none.
+    """
     steps = sum(FinePieces(len(product.rows)).steps for product in factoring.products)
-    blocks = box.block // 32 // box.across * box.blocks
-    return 4 * ROW_WORDS * steps * blocks <= facts.local_memory // 8 * 7
+    fitting = facts.local_memory // 8 * 7 // (4 * ROW_WORDS * steps * (box.block // 32 // box.across))
+    return next((n for n in range(box.blocks, 0, -1) if box.blocks % n == 0 and n <= fitting), 0)
 
 
 def _shorter(box: MatrixBox) -> MatrixBox | None:
@@ -231,7 +235,7 @@ class FewNumbers(MatrixScheme[MatrixBox]):
     limits: ClassVar = {
         ComputeMode.PARALLEL: {
             **MATRIX_LIMITS, "tile": (16, 1024), "across": (1, 8), "unroll": (1, 16), "ahead": (1, 16),
-            "sample": (0, 64), "fine": (0, 1),
+            "sample": (0, 64), "fine": (0, 4),
         },
     }  # fmt: skip
 
@@ -262,8 +266,7 @@ class FewNumbers(MatrixScheme[MatrixBox]):
         box = matrix_box(steps, bilinear_pair.cost, len(bilinear_pair.terms.rows), rows, columns, padded)
         if not self.facts.fp64 or not fine_pays([len(product.rows) for product in products], rows * columns):
             return box
-        box = replace(box, fine=1)
-        return box if fine_fits(self.factoring, box, self.facts) else replace(box, blocks=max(1, box.blocks // 2))
+        return replace(box, fine=most_fine(self.factoring, box, self.facts))
 
     def starts(self) -> Sequence[MatrixBox]:
         return STARTS if self.layout.pair.expansion is None and self.suits else ()

@@ -25,13 +25,13 @@ from clmapreduce.dtypes import FLOAT64
 from clmapreduce.formula.functions import apply, cast
 from clmapreduce.formula.node import Apply, Literal, Node
 from clmapreduce.lowering.pair import Role
-from clmapreduce.schemes.pairs.matrix.parts.halves import DEPTH, HalfOperands, Pieces, power_of_two
+from clmapreduce.schemes.pairs.matrix.parts.halves import DEPTH, HalfOperands, Pieces, addends, filled
 from clmapreduce.schemes.pairs.parts.computed import Several
 
 GRID = 7
 """h is a multiple of 2^-7."""
 LONGEST = 16.0
-"""Vectors of scaled numbers are at most so long: h has 11 bits then."""
+"""Vectors of scaled numbers are at most so long: h has 11 bits then. The longest row of a group is 8 to 16 long."""
 LARGEST_ADDEND = 128.0
 """Sums of h·h are at most LONGEST², so that all high products together are below 2¹⁰."""
 LOW = 12
@@ -54,23 +54,17 @@ class FinePieces:
         """Instructions."""
         return self.high + -(-(5 * self.count + 2) // DEPTH)
 
-    def rows(self) -> list[str]:
-        """The pieces of a row in their order: those of the high products, then the others."""
-        high = [*(f"s{k}h" for k in range(self.count)), "n0", "n1", "1.0f", "1.0f"]
-        low = [piece for k in range(self.count) for piece in (f"s{k}h", f"s{k}m", f"s{k}mm", f"s{k}h", f"s{k}l")]
-        return self._filled(high, [*low, "n2", "1.0f"])
-
-    def columns(self) -> list[str]:
-        """The pieces of a column that they meet."""
-        high = [*(f"s{k}h" for k in range(self.count)), "1.0f", "1.0f", "n0", "n1"]
-        low = [piece for k in range(self.count) for piece in (f"s{k}m", f"s{k}h", f"s{k}mm", f"s{k}l", f"s{k}h")]
-        return self._filled(high, [*low, "1.0f", "n2"])
-
-    def _filled(self, high: list[str], low: list[str]) -> list[str]:
-        high += ["0.0f"] * (self.high * DEPTH - len(high))
-        return high + low + ["0.0f"] * (self.steps * DEPTH - len(high) - len(low))
+    @property
+    def meetings(self) -> list[tuple[str, str]]:
+        """The pieces of a row with those of a column that they meet: those of the high products, then the others."""
+        numbers = range(self.count)
+        high = filled([*((f"s{k}h", f"s{k}h") for k in numbers), *addends("n0", "n1")], self.high)
+        low = [(f"s{k}{a}", f"s{k}{b}") for k in numbers for a, b in LOW_MEETINGS]
+        return filled([*high, *low, *addends("n2")], self.steps)
 
 
+LOW_MEETINGS = (("h", "m"), ("m", "h"), ("mm", "mm"), ("h", "l"), ("l", "h"))
+"""What the pieces of a number meet in low products."""
 ARITHMETIC = frozenset({"add", "subtract", "multiply", "negative"})
 """What is computed in float64; other functions are of float32 numbers."""
 
@@ -98,33 +92,17 @@ class FineOperands(HalfOperands):
 
     number_type: ClassVar[str] = "double"
     small: ClassVar[bool] = False
-    low_unit: ClassVar[float] = 2.0**-LOW
+    fine: ClassVar[bool] = True
+    scaled_by: ClassVar[str] = "reach"
+    grid: ClassVar[int] = GRID
+    low: ClassVar[int] = LOW
+    longest: ClassVar[float] = LONGEST
+    largest_addend: ClassVar[float] = LARGEST_ADDEND
 
     @cached_property
     def slots(self) -> Sequence[Pieces]:
         return tuple(FinePieces(len(product.rows)) for product in self.products)
 
-    def number_pieces(self, name: str) -> str:
-        high = f"{name}h = (float)(rint({name} * {2.0**GRID}) * {2.0**-GRID})"
-        middle = f"{name}_middle = cmr_half_round_float((float)({name} - {name}h))"
-        low = f"{name}l = (float)(({name} - {name}h - {name}_middle) * {2.0**LOW})"
-        scaled = f"{name}m = {name}_middle * {2.0**LOW}f, {name}mm = {name}_middle * {2.0 ** (LOW // 2)}f"
-        return f"const float {high}, {middle}, {scaled}, {low};"
-
-    @property
-    def addend_pieces(self) -> str:
-        """n0 + n1 is a multiple of 2⁻¹²."""
-        high = f"n_high = (float)(rint(n * {2.0**LOW}) * {2.0**-LOW}), n0 = cmr_half_round_float(n_high)"
-        return f"const float {high}, n1 = n_high - n0, n2 = (float)((n - n_high) * {2.0**LOW});"
-
     def _numbers(self, values: Sequence[Node], role: Role, at: str) -> Several:
         """In float64: what the addends lose by rounding would be lost by every pair."""
         return super()._numbers(in_float64(values), role, at)
-
-    def within(self, p: int) -> str:
-        added = f"fabs(r_added) <= {LARGEST_ADDEND}f && added{p} <= {LARGEST_ADDEND}f"
-        return f"size * unscale{p} <= {LONGEST}f && {added}"
-
-    def scale(self, p: int) -> str:
-        """The longest row of a group becomes 8 to 16 long."""
-        return power_of_two(f"reach{p}", 3)

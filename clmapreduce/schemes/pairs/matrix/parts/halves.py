@@ -32,6 +32,8 @@ from clmapreduce.schemes.pairs.parts.pair_formulas import PairText
 
 DEPTH = 16
 """Pieces that one instruction takes."""
+ONE = "1.0f"
+"""The piece that pieces of addends meet."""
 ROW_WORDS, COLUMN_WORDS = 128, 64
 """Words of an operand of one instruction: of 16 rows, and of 8 columns."""
 SAMPLES = 8
@@ -51,9 +53,8 @@ class Pieces(Protocol):
     @property
     def high(self) -> int: ...
 
-    def rows(self) -> list[str]: ...
-
-    def columns(self) -> list[str]: ...
+    @property
+    def meetings(self) -> list[tuple[str, str]]: ...
 
 
 @dataclass(frozen=True)
@@ -78,18 +79,24 @@ class OperandPieces:
         """Instructions whose sum is a product's; the others' is scaled, and joins it afterwards."""
         return self.steps
 
-    def rows(self) -> list[str]:
-        """The pieces of a row in their order: s0h, s0l, … of its numbers, n0 n1 n2 of what it adds."""
-        own = [piece for k in range(self.count) for piece in (f"s{k}h", f"s{k}h", f"s{k}l")]
-        return self._filled([*own, "n0", "n1", "n2", *["1.0f"] * 3, self.lift])
+    @property
+    def meetings(self) -> list[tuple[str, str]]:
+        """The pieces of a row with those of a column that they meet: s0h, s0l, … of numbers, n0 n1 n2 of what a side
+        adds.
+        """
+        own = [(f"s{k}{a}", f"s{k}{b}") for k in range(self.count) for a, b in ("hh", "hl", "lh")]
+        lift = [(self.lift, ONE)] if self.lift else []
+        return filled([*own, *addends("n0", "n1", "n2"), *lift], self.steps)
 
-    def columns(self) -> list[str]:
-        """The pieces of a column that they meet."""
-        own = [piece for k in range(self.count) for piece in (f"s{k}h", f"s{k}l", f"s{k}h")]
-        return self._filled([*own, *["1.0f"] * 3, "n0", "n1", "n2", "1.0f" if self.lift else ""])
 
-    def _filled(self, pieces: list[str]) -> list[str]:
-        return [piece or "0.0f" for piece in pieces] + ["0.0f"] * (self.steps * DEPTH - len(pieces))
+def addends(*pieces: str) -> list[tuple[str, str]]:
+    """What pieces of a row's addend meet, and what those of a column's do."""
+    return [(piece, ONE) for piece in pieces] + [(ONE, piece) for piece in pieces]
+
+
+def filled(meetings: list[tuple[str, str]], steps: int) -> list[tuple[str, str]]:
+    """As many as so many instructions take."""
+    return meetings + [("0.0f", "0.0f")] * (steps * DEPTH - len(meetings))
 
 
 @once_per_pair
@@ -138,6 +145,11 @@ class HalfOperands:
     """The C type of the numbers that are cut into pieces."""
     small: ClassVar[bool] = True
     """Whether products are within LIMIT."""
+    fine: ClassVar[bool] = False
+    """Whether numbers have three pieces."""
+    scaled_by: ClassVar[str] = "most"
+    """What is scaled to about 2^LARGEST_ROW: the rows' largest number, or `reach`, the length of the longest row."""
+    largest_column: ClassVar[float] = LARGEST_COLUMN
 
     @cached_property
     def pairs(self) -> PairText:
@@ -233,23 +245,9 @@ class HalfOperands:
         added = Literal(0, FLOAT32) if product.column is None else product.column
         return self._numbers((*product.columns, added), Role.COLUMN, at)
 
-    def number_pieces(self, name: str) -> str:
-        """C statements that declare the pieces of a scaled number."""
-        return f"const float {name}h = cmr_half_round_float({name}), {name}l = {name} - {name}h;"
-
-    @property
-    def addend_pieces(self) -> str:
-        """The same of an addend, n."""
-        rest = "n_left = n - n0;\nconst float n1 = cmr_half_round_float(n_left), n2 = n_left - n1;"
-        return f"const float n0 = cmr_half_round_float(n), {rest}"
-
-    def within(self, p: int) -> str:
-        """C text of whether the products of a column's numbers, of length `size`, are within the error bound."""
-        return f"magnitude <= {self.limit}f && size * unscale{p} <= {LARGEST_COLUMN}f"
-
     def scale(self, p: int) -> str:
         """C text of the rows' scale in product p, a power of two."""
-        return power_of_two(f"most{p}", LARGEST_ROW)
+        return power_of_two(f"{self.scaled_by}{p}", LARGEST_ROW)
 
     def unit(self, p: int) -> str:
         """C text of the power of two that product p comes times."""
@@ -262,12 +260,13 @@ class HalfOperands:
 
     def row_pieces(self, p: int) -> Iterator[tuple[int, int, tuple[str, str]]]:
         """The pieces of a row in product p, two to a word: the instruction, the word of its operand, and the pieces."""
-        for step, k, pair in self._words(p, self.slots[p].rows()):
+        for step, k, pair in self._words(p, [row for row, _ in self.slots[p].meetings]):
             yield step, k % 4 * 4 + k // 4 * 2, pair
 
     def column_pieces(self, p: int) -> Iterator[tuple[int, int, list[tuple[str, str]]]]:
         """The same of a column, four words at a time."""
-        words = {(step, k % 4 * 2 + k // 4): pair for step, k, pair in self._words(p, self.slots[p].columns())}
+        pieces = [column for _, column in self.slots[p].meetings]
+        words = {(step, k % 4 * 2 + k // 4): pair for step, k, pair in self._words(p, pieces)}
         for step, word in sorted(words):
             if word % 4 == 0:
                 yield step, word, [words[step, word + other] for other in range(4)]

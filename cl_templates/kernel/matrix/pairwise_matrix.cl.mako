@@ -2,8 +2,8 @@
 ##   A warp owns blocks of 16 rows; its items hold their operands in registers. The columns' operands pass through local memory, tile by tile. An item
 ##   computes two rows of each of its blocks with two of every 8 columns. At the end the items that share a row, of `across` warps, merge.
 ##   The kernel makes the operands of both sides, relative to the centre of the group's rows. If a tile has columns so far from the centre that products
-##   would exceed the error bound, it is computed by the formula itself. With `leaves`, a group gives up where that holds for more than one tile in
-##   eight: it sets `redo`. The same kernel computes it again with more pieces a number, by `parts` groups of fewer rows.
+##   would exceed the error bound, it is computed by the formula itself. With `leaves`, the group gives up instead, and sets `redo`: the formula's terms
+##   would take registers from the others. The same kernel computes it again with more pieces a number, by `parts` groups of fewer rows.
 ##   in…, parts or out…, rows, columns, share, blocks, splits, total  as in cmr_pairwise      redo [group]  not 0 where it gave up
 ##   Local memory: the operands of all rows and of a tile, the tile's terms, one accumulator per item. Barriers: 3 a tile, 3 a group, and as from_item.
 <%namespace name="mode" file="/mode/${context['compute_mode']}.cl.mako"/>
@@ -30,8 +30,9 @@ flags = ["__global const int *restrict redo"] if parts else ["__global int *rest
 ${pairs.row(v, [f"row{v}"])}
 % endfor
 </%def>
-## Several blocks of 8 columns, which an operator takes at once; or one block of which some columns may be missing. exactly: by the formula itself.
-<%def name="turn(block, at_once, guarded=False, exactly=False)">
+## Several blocks of 8 columns, which an operator takes at once; or one block of which some columns may be missing. exactly: numbers of the item's rows for which the
+## formula itself is computed, instead of products for all of them.
+<%def name="turn(block, at_once, guarded=False, exactly=None)">
 <%
 text, by = (exact, exact_op) if exactly else (pairs, op)
 %>
@@ -43,7 +44,7 @@ ${few.multiply(matrix, at, e)}
 % endif
 ${few.read_terms(at, e, text)}
 % endfor
-% for v in mine:
+% for v in exactly or mine:
 % if guarded:
 % for c in range(2):
 if (k + ${c} < count) { ${folding.absorb(text, f"{acc}{v}", v, [place(f"k + {c}", True)], by, c)} }
@@ -54,7 +55,7 @@ if (k + ${c} < count) { ${folding.absorb(text, f"{acc}{v}", v, [place(f"k + {c}"
 % endfor
 </%def>
 ## All blocks of a tile; the last one may have fewer columns.
-<%def name="walk(together, turns, exactly=False)">
+<%def name="walk(together, turns, exactly=None)">
 const int full = count / 8;
 int n = ${f"warp % {across}" if across > 1 else 0};
 % if turns > 1:
@@ -70,7 +71,7 @@ ${mode.kernel_head("cmr_pairwise_matrix", parameters + domain.attr.parameters + 
     ${mode.local_array("memory")}
     ${mode.local_array("largest")}
     ${mode.local_array("far")}
-% for one in (pairs, exact):
+% for one in (pairs,) if leaves else (pairs, exact):
     ${terms.declare_tile(one)}
 % endfor
     ${domain.open_places()}
@@ -95,7 +96,7 @@ ${mode.kernel_head("cmr_pairwise_matrix", parameters + domain.attr.parameters + 
 % endif
     int turn = 0;
 % if leaves:
-    int tiles = 0, far_tiles = 0, given_up = 0;
+    int given_up = 0;
 % endif
     <%domain:each_tile tile="${tile}" staged="${True}">
         ${mode.sync()}
@@ -106,13 +107,11 @@ ${mode.kernel_head("cmr_pairwise_matrix", parameters + domain.attr.parameters + 
             ${few.put_column(matrix, "column", "s", "far[turn] = 1;")}
         </%mode:each>
         ${mode.sync()}
-        const int exactly = far[turn];
 % if leaves:
-        tiles++;
-        far_tiles += exactly != 0;
-        given_up = ${patience} * far_tiles > tiles;
+        given_up = far[turn];
         if (given_up) break;
-% endif
+% else:
+        const int exactly = far[turn];
         if (exactly) {
             ${exact.uniforms()}
             <%mode:each i="s" begin="0" end="count">
@@ -120,22 +119,30 @@ ${mode.kernel_head("cmr_pairwise_matrix", parameters + domain.attr.parameters + 
             </%mode:each>
         }
         ${mode.sync()}
+% endif
         turn ^= 1;
 % if cpu:
         ${my_rows()}
 % endif
         ${f"if ({matrix.places.has_rows()})" if domain.attr.scattered else ""} {
+% if not leaves:
         if (exactly) {
             ${exact.uniforms()}
-% for v in mine:
+% for some in matrix.exact_rows:
+            {
+% for v in some:
             ${exact.row(v, [f"row{v}"])}
             ${accumulators.open_tile(exact, v) if inner is not None else ""}
 % endfor
-            ${walk(matrix.exact_together, max(1, min(2, box.unroll) // matrix.exact_together), True)}
-% for v in mine:
+            ${walk(matrix.exact_together, max(1, min(2, box.unroll) // matrix.exact_together), some)}
+% for v in some:
             ${accumulators.close_tile(exact, v) if inner is not None else ""}
 % endfor
-        } else {
+            }
+% endfor
+        } else
+% endif
+        {
 % for v in mine:
             ${accumulators.open_tile(pairs, v) if inner is not None else ""}
 % endfor

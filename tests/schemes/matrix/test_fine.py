@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import pytest
 from support.exponent_sums import EPS, KINDS, adversarial, assert_sums, exponents, gaussian, points, run
+from support.pair_plans import layout_of
+from support.plans import FACTS, PARALLEL
 
 import clmapreduce as cm
+from clmapreduce.domain.dense import Pairwise
 from clmapreduce.pairwise.call import PairCall
 from clmapreduce.reductions.pairs import PAIR_REDUCTIONS
 from clmapreduce.schemes.pairs.matrix.boxes import FEWEST_FINE, SOME_PAIRS, fine_pays
+from clmapreduce.schemes.pairs.matrix.few import FewNumbers
 from clmapreduce.schemes.pairs.matrix.parts.fine_halves import FinePieces
 from clmapreduce.vector import OPERATIONS, Variable
 
@@ -139,6 +144,20 @@ def test_pieces_meet_their_partners(count: int) -> None:
         assert {(f"s{k}{a}", f"s{k}{b}") for a, b in meetings} <= set(low)
     assert {("n0", "1.0f"), ("n1", "1.0f"), ("1.0f", "n0"), ("1.0f", "n1")} <= set(high)
     assert {("n2", "1.0f"), ("1.0f", "n2")} <= set(low)
+
+
+@pytest.mark.parametrize("dim", [4, 12, 16])
+def test_the_first_launch_keeps_its_rows(dim: int) -> None:
+    """And has no place for the terms of the formula itself; the second one has as many groups as its rows ask for."""
+    layout, domain = layout_of(f"Exp(-SqDist(Vi(0,{dim}),Vj(1,{dim})))"), Pairwise(10**5, 10**5, 1, 10**7)
+    scheme = FewNumbers(layout, domain, PARALLEL, FACTS["nvidia"])
+    box = scheme.box
+    assert box is not None and 0 < box.fine <= box.blocks
+    first, again = scheme.plan(box).stages[:2]
+    plain = scheme.plan(replace(box, fine=0)).stages[0]
+    assert first.groups == plain.groups and again.groups == box.blocks // box.fine * first.groups
+    names = [{array.name for array in stage.spec.arrays} for stage in (first, again, plain)]
+    assert names[0] < names[1] and "exact_tile0" in names[2] - names[0]
 
 
 def test_when_three_pieces_pay() -> None:

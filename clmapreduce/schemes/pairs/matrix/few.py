@@ -18,7 +18,14 @@ from clmapreduce.plan import Arguments, Facts, LocalArray, Plan, Stage
 from clmapreduce.schemes.common.kernel_data import Target
 from clmapreduce.schemes.common.local_arrays import PADDING, accumulators, shrink_to_fit
 from clmapreduce.schemes.pairs.fallback import Launches
-from clmapreduce.schemes.pairs.matrix.boxes import MatrixBox, filter_box, fine_pays, matrix_box, whole_tiles
+from clmapreduce.schemes.pairs.matrix.boxes import (
+    FINE_REGISTERS,
+    MatrixBox,
+    filter_box,
+    fine_pays,
+    matrix_box,
+    whole_tiles,
+)
 from clmapreduce.schemes.pairs.matrix.filter import NearOperands
 from clmapreduce.schemes.pairs.matrix.matrix_kernel import MatrixKernel
 from clmapreduce.schemes.pairs.matrix.parts.fine_halves import FineOperands, FinePieces
@@ -75,20 +82,19 @@ class _FewKernel(MatrixKernel):
 
 @dataclass(frozen=True, eq=False)
 class FewNumbersKernel(_FewKernel):
-    """Exponents are products. leaves: whether groups give up that have many tiles beyond the error bound. parts: where
-    only these are computed, groups for each of them; 0: all are. patience: a group gives up where more than one tile of
-    so many is.
+    """Exponents are products. leaves: whether groups give up that have a tile beyond the error bound. parts: where only
+    these are computed, groups for each of them; 0: all are.
     """
 
     template = "kernel/matrix/pairwise_matrix"
-    patience: ClassVar[int] = 8
     leaves: bool = False
     parts: int = 0
 
     @property
     def arrays(self) -> tuple[LocalArray, ...]:
         matrix, tile = self.matrix, self.tile
-        tiles = (*matrix.pairs.tile(tile, aligned=True), *self.pairs.tile(tile, aligned=True))
+        texts = (matrix.pairs,) if self.leaves else (matrix.pairs, self.pairs)
+        tiles = [array for text in texts for array in text.tile(tile, aligned=True)]
         apart, sums = places(self.scattered, tile), accumulators(self.pairs.bound, self.block)
         return (*matrix.operand_arrays(2), *tiles, *apart, *sums)
 
@@ -129,7 +135,8 @@ class _Matrix:
     def fine(self) -> bool:
         """Whether groups that give up are computed again, by more pieces a number."""
         suits = self.facts.fp64 and not self.layout.bound.side and not self.half
-        return suits and 0 < self.box.fine <= most_fine(self.factoring, self.box, self.facts)
+        fits = 0 < self.box.fine <= most_fine(self.factoring, self.box, self.facts)
+        return suits and fits and self.box.blocks % self.box.fine == 0
 
     @property
     def half(self) -> bool:
@@ -190,7 +197,8 @@ class _Matrix:
         """The launch over the groups that gave up. memory: bytes of local memory for its tiles."""
         partition, names = self.partition, self.layout.pair.names
         targets, out = targets_of(partition, self.text.exact.outputs)
-        target, registers = Target.of(self.mode, self.facts, self.domain.narrow), self.facts.register_fragments
+        most, registers = FINE_REGISTERS.get(self.box.block, 0), self.facts.register_fragments
+        target = Target.of(self.mode, self.facts, self.domain.narrow, registers=most)
         parts = self.box.blocks // self.box.fine
 
         def kernel(box: MatrixBox) -> FewNumbersKernel:

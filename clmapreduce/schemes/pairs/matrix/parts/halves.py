@@ -38,6 +38,8 @@ ROW_WORDS, COLUMN_WORDS = 128, 64
 """Words of an operand of one instruction: of 16 rows, and of 8 columns."""
 SAMPLES = 8
 """Rows whose mean is the centre of a group's."""
+EXACT_TERMS = 24
+"""Numbers of its rows that an item holds at once where the formula itself is computed: others need the registers."""
 LIMIT = 16.0
 """The error of a sum of products is about 2⁻²² of the magnitudes that meet in it: they may add up to so much."""
 LARGEST_ROW, LARGEST_COLUMN = 3, 1e4
@@ -281,6 +283,13 @@ class HalfOperands:
     def exact_together(self) -> int:
         """The same where the formula itself is computed; fewer, because this rare path has few registers."""
         return min(2, self._together(self.exact.bound))
+
+    @property
+    def exact_rows(self) -> list[range]:
+        """The item's rows that are taken at once there."""
+        mine = self.places.mine
+        turns = -(-len(mine) // max(1, EXACT_TERMS // max(1, len(self.exact.pair.terms.rows))))
+        return [mine[len(mine) * turn // turns : len(mine) * (turn + 1) // turns] for turn in range(turns)]
 
     def _together(self, bound: PairBound) -> int:
         return self.box.ahead if (bound.block or bound).rare else 1

@@ -1,7 +1,7 @@
 ## Defs of kernels with matrix instructions. `warps` says which rows an item computes; `item`, `lane` and `warp` are declared.
 <%namespace name="few" file="/matrix/few_numbers.cl.mako"/>
 <%namespace name="accumulators" file="/pairs/accumulators.cl.mako"/>
-## The start: the rows' operands, relative to their centre and scaled by the facts of all rows; declares row0, row1, …, the item's rows.
+## The start: the rows' operands, relative to their centre and scaled by the facts of all rows.
 ## mode: the vocabulary; matrix: of the rows. `largest` is local, as long as three numbers of each product. Barriers: 3.
 <%def name="put_rows(mode, matrix)">
 const idx till = min(last, (idx)(first + ${matrix.places.rows}));
@@ -18,6 +18,9 @@ for (int r = item; r < ${matrix.places.rows}; r += ${block}) {
 }
 ${mode.sync()}
 ${few.load_rows(matrix)}
+</%def>
+## Declares row0, row1, …, the item's rows.
+<%def name="my_rows(matrix)">
 % for v in matrix.places.mine:
 const idx row${v} = ${matrix.places.row_index(v)};
 % endfor

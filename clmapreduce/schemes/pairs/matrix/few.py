@@ -38,8 +38,8 @@ from clmapreduce.schemes.pairs.problem import LONGEST_CHAIN, PairProblem, places
 
 FILTERED = 6
 """Operations per pair from which on a filter in front of them is worth it."""
-REDO = "redo0"
-"""Which groups gave up."""
+REDO, REDO_FORMULA = "redo0", "redo1"
+"""Which groups gave up; and which did so again."""
 STARTS = (MatrixBox(256, 2, 256), MatrixBox(128, 2, 256), MatrixBox(128, 1, 128))
 """Boxes from which tuning starts."""
 
@@ -82,21 +82,28 @@ class _FewKernel(MatrixKernel):
 
 @dataclass(frozen=True, eq=False)
 class FewNumbersKernel(_FewKernel):
-    """Exponents are products. leaves: whether groups give up that have a tile beyond the error bound. parts: where only
-    these are computed, groups for each of them; 0: all are.
+    """Exponents are products. by_products, by_formula: which tiles there are: within the error bound, and beyond.
+    leaves: whether groups give up: at their first tile beyond it; or, if there are both, where beside one tile
+    more than one in `patience` is. parts: where only groups are computed that gave up before, how many there are for
+    each of that launch; 0: all are. sharing: so many have a flag in common.
     """
 
     template = "kernel/matrix/pairwise_matrix"
+    patience: ClassVar[int] = 8
+    by_products: bool = True
+    by_formula: bool = True
     leaves: bool = False
     parts: int = 0
+    sharing: int = 1
 
     @property
     def arrays(self) -> tuple[LocalArray, ...]:
         matrix, tile = self.matrix, self.tile
-        texts = (matrix.pairs,) if self.leaves else (matrix.pairs, self.pairs)
+        operands = matrix.operand_arrays(2) if self.by_products else ()
+        texts = [matrix.pairs] * self.by_products + [self.pairs] * self.by_formula
         tiles = [array for text in texts for array in text.tile(tile, aligned=True)]
         apart, sums = places(self.scattered, tile), accumulators(self.pairs.bound, self.block)
-        return (*matrix.operand_arrays(2), *tiles, *apart, *sums)
+        return (*operands, *tiles, *apart, *sums)
 
 
 @dataclass(frozen=True, eq=False)
@@ -166,8 +173,9 @@ class _Matrix:
         block, barred = self.box.block, self.sample is not None
         if not isinstance(text, NearOperands):
             return FewNumbersKernel(
-                target, text.exact, tuple(out), block, partition.word, partition.partial, text, scattered, self.fine
-            )
+                target, text.exact, tuple(out), block, partition.word, partition.partial, text, scattered,
+                by_formula=not self.fine, leaves=self.fine,
+            )  # fmt: skip
         behind = (*out, *(["__global const float *restrict bars"] if barred else []))
         return FilterKernel(
             target, text.exact, behind, block, partition.word, partition.partial, text, scattered, barred
@@ -193,25 +201,44 @@ class _Matrix:
         reads = (*names, *bars, *partition.read)
         return Stage(self.kernel, self.groups, self.box.block, arguments, reads, (*targets, *flags))
 
-    def again_stage(self, memory: int) -> Stage:
-        """The launch over the groups that gave up. memory: bytes of local memory for its tiles."""
-        partition, names = self.partition, self.layout.pair.names
-        targets, out = targets_of(partition, self.text.exact.outputs)
-        most, registers = FINE_REGISTERS.get(self.box.block, 0), self.facts.register_fragments
-        target = Target.of(self.mode, self.facts, self.domain.narrow, registers=most)
-        parts = self.box.blocks // self.box.fine
+    def again_stages(self, memory: int) -> list[Stage]:
+        """The launches over the groups that gave up: by three pieces a number, and by the formula alone. memory: bytes
+        of local memory for their tiles.
+        """
+        fine, formula = (REDO, REDO_FORMULA), (REDO_FORMULA,)
+        return [self._again_stage(False, fine, memory), self._again_stage(True, formula, memory)]
+
+    def _again_stage(self, last: bool, flags: tuple[str, ...], memory: int) -> Stage:
+        """last: whether by the formula alone. flags: the arrays of who is computed, and of who gives up again, if
+        any.
+        """
+        partition, names, registers = self.partition, self.layout.pair.names, FINE_REGISTERS.get(self.box.block, 0)
+        targets, out = targets_of(partition, self.layout.outputs)
+        target = Target.of(self.mode, self.facts, self.domain.narrow, registers=registers)
 
         def kernel(box: MatrixBox) -> FewNumbersKernel:
-            text = FineOperands(self.text.exact, self.factoring, box, registers)
+            text = FineOperands(self.text.exact, self.factoring, box, self.text.registers)
             return FewNumbersKernel(
                 target, text.exact, tuple(out), box.block, partition.word, partition.partial, text,
-                self.domain.scattered, parts=parts,
+                self.domain.scattered, by_products=not last, leaves=not last, parts=self.parts,
+                sharing=1 if last else self.parts,
             )  # fmt: skip
 
         # exponents are too far apart for polynomials
         box, spec = shrink_to_fit(replace(self.box, share=0, blocks=self.box.fine), kernel, _shorter, memory)
-        arguments: Arguments = (*names, *targets, *partition.behind, REDO)
-        return Stage(spec, parts * self.groups, box.block, arguments, (*names, *partition.read, REDO), targets)
+        arguments: Arguments = (*names, *targets, *partition.behind, *flags)
+        reads = (*names, *partition.read, flags[0])
+        return Stage(spec, self.parts * self.groups, box.block, arguments, reads, (*targets, *flags[1:]))
+
+    @property
+    def parts(self) -> int:
+        """Groups that compute again what one has given up."""
+        return self.box.blocks // self.box.fine
+
+    @property
+    def scratch(self) -> dict[str, int]:
+        """Bytes of the flags of groups that gave up."""
+        return {REDO: 4 * self.groups, REDO_FORMULA: 4 * self.groups * self.parts}
 
 
 def most_fine(factoring: Factoring, box: MatrixBox, facts: Facts) -> int:
@@ -295,8 +322,8 @@ class FewNumbers(MatrixScheme[MatrixBox]):
         stages = [*(sample.stages() if sample is not None else []), matrix.stage()]
         scratch = sample.scratch if sample is not None else {}
         if matrix.fine:
-            stages.append(matrix.again_stage(self.facts.local_memory - PADDING))
-            scratch = {**scratch, REDO: 4 * matrix.groups}
+            stages += matrix.again_stages(self.facts.local_memory - PADDING)
+            scratch = {**scratch, **matrix.scratch}
             why += "; groups far apart again, by three pieces a number"
         launches = Launches(stages, scratch)
         return self.with_merge(launches, text.exact, box, partition, why)

@@ -49,7 +49,7 @@ CLOUDS = (
 )  # fmt: skip
 
 
-@pytest.mark.parametrize("dim", [1, 3, 4, 8, 12, 16])
+@pytest.mark.parametrize("dim", [1, 3, 4, 8, 16, 20])
 def test_sums_of_clouds(context: cm.Context, rng: np.random.Generator, dim: int) -> None:
     """Also results that are split along the columns, and merged."""
     formula, (x, y, s, b) = gaussian(dim)
@@ -83,6 +83,21 @@ def test_adversarial_points(context: cm.Context, rng: np.random.Generator) -> No
         xs, ys, scale = adversarial(rng, kind)
         arrays = {x: xs, y: ys, s: scale, b: rng.random((193, 1)).astype("f4")}
         assert_sums(run(call, arrays, context, fine=1), exponents(xs, ys, scale), arrays[b].astype("f8"), kind)
+
+
+def test_points_that_are_not_finite(context: cm.Context, rng: np.random.Generator) -> None:
+    """Infinities are infinitely far away; what is no number makes its rows' sums none."""
+    formula, (x, y, s, b) = gaussian(4)
+    call = PairCall(formula, PAIR_REDUCTIONS["Sum"], 1)
+    xs, ys = clouds(rng, "normal", 4)
+    xs[3, 1], xs[90, 0], xs[91, 2], ys[200, 2], ys[300] = np.inf, 3e38, np.nan, -np.inf, 2e38
+    arrays = {x: xs, y: ys, s: np.ones(1, "f4"), b: rng.random((500, 1)).astype("f4")}
+    with np.errstate(invalid="ignore", over="ignore"):
+        terms = np.exp(exponents(xs, ys, arrays[s]))
+    expected = terms @ arrays[b].astype("f8")
+    result = run(call, arrays, context, fine=1)
+    assert np.array_equal(np.isnan(result), np.isnan(expected)) and 0 < np.isnan(expected).sum() < 10
+    np.testing.assert_allclose(result, expected, rtol=3e-5)
 
 
 def test_blocks_of_pairs(context: cm.Context, rng: np.random.Generator) -> None:

@@ -98,8 +98,8 @@ def matrix_box(
 FEWEST_FINE = 4
 """Numbers of a vector from which on three pieces a number are faster than the formula itself."""
 FINE_REGISTERS = {256: 128, 128: 168}
-"""Registers of an item that computes with them, at most, by work-items of a group: so that two groups run at once, or
-three. The compiler would take up to 255, for tiles that are computed by the formula itself.
+"""Registers of an item where groups may be computed with them, at most, by work-items of a group: so that two groups
+run at once, or three. The compiler would take up to 255, for tiles that are computed by the formula itself.
 """
 
 

@@ -12,6 +12,7 @@ from typing import ClassVar
 from clmapreduce.domain.dense import Pairwise
 from clmapreduce.domain.partition import Partition, PartitionLimits
 from clmapreduce.lowering.bilinear import Factoring, factored_pair
+from clmapreduce.lowering.lower import MOST_UNROLLED, UNROLLED
 from clmapreduce.lowering.pair import Pair
 from clmapreduce.modes import ComputeMode
 from clmapreduce.plan import Arguments, Facts, LocalArray, Plan, Stage
@@ -19,6 +20,7 @@ from clmapreduce.schemes.common.kernel_data import Target
 from clmapreduce.schemes.common.local_arrays import PADDING, accumulators, shrink_to_fit
 from clmapreduce.schemes.pairs.fallback import Launches
 from clmapreduce.schemes.pairs.matrix.boxes import (
+    FEW_TERMS,
     FINE_REGISTERS,
     MatrixBox,
     filter_box,
@@ -44,10 +46,10 @@ STARTS = (MatrixBox(256, 2, 256), MatrixBox(128, 2, 256), MatrixBox(128, 1, 128)
 """Boxes from which tuning starts."""
 
 
-def factoring_of(layout: PairProblem, mode: ComputeMode) -> Factoring | None:
+def factoring_of(layout: PairProblem, mode: ComputeMode, limit: int = UNROLLED) -> Factoring | None:
     """The products of a pair that are but exponents, so that what they are off by is a share of the results' terms; or
-    the only value, where it decides which columns can matter. None where there are none, or where the scheme needs an
-    order of merging that is not free.
+    the only value, where it decides which columns can matter. None where there are none of up to `limit` summands, or
+    where the scheme needs an order of merging that is not free.
     """
     bound, pair = layout.bound, layout.pair
     if mode is ComputeMode.SEQUENTIAL or layout.few or not bound.commutative:
@@ -61,7 +63,7 @@ def factoring_of(layout: PairProblem, mode: ComputeMode) -> Factoring | None:
     if not bound.smooth:
         return None
     exponents = pair.width if bound.exponents else 0
-    return factored_pair(pair, exponents=exponents, every=False, summed=bound.summed)
+    return factored_pair(pair, limit, exponents=exponents, every=False, summed=bound.summed)
 
 
 SHORT_TILE = 64
@@ -169,7 +171,8 @@ class _Matrix:
     def kernel(self) -> MatrixKernel:
         """The kernel over all pairs."""
         text, partition, scattered = self.text, self.partition, self.domain.scattered
-        target, out = Target.of(self.mode, self.facts, self.domain.narrow), targets_of(partition, text.exact.outputs)[1]
+        out = targets_of(partition, text.exact.outputs)[1]
+        target = self.target if self.fine else Target.of(self.mode, self.facts, self.domain.narrow)
         block, barred = self.box.block, self.sample is not None
         if not isinstance(text, NearOperands):
             return FewNumbersKernel(
@@ -212,9 +215,8 @@ class _Matrix:
         """last: whether by the formula alone. flags: the arrays of who is computed, and of who gives up again, if
         any.
         """
-        partition, names, registers = self.partition, self.layout.pair.names, FINE_REGISTERS.get(self.box.block, 0)
+        partition, names, target = self.partition, self.layout.pair.names, self.target
         targets, out = targets_of(partition, self.layout.outputs)
-        target = Target.of(self.mode, self.facts, self.domain.narrow, registers=registers)
 
         def kernel(box: MatrixBox) -> FewNumbersKernel:
             text = FineOperands(self.text.exact, self.factoring, box, self.text.registers)
@@ -229,6 +231,12 @@ class _Matrix:
         arguments: Arguments = (*names, *targets, *partition.behind, *flags)
         reads = (*names, *partition.read, flags[0])
         return Stage(spec, self.parts * self.groups, box.block, arguments, reads, (*targets, *flags[1:]))
+
+    @property
+    def target(self) -> Target:
+        """Of kernels where groups give up."""
+        registers = FINE_REGISTERS.get(self.box.block, 0)
+        return Target.of(self.mode, self.facts, self.domain.narrow, registers=registers)
 
     @property
     def parts(self) -> int:
@@ -277,7 +285,8 @@ class FewNumbers(MatrixScheme[MatrixBox]):
     @cached_property
     def factoring(self) -> Factoring | None:
         """The products that the values are made of."""
-        return factoring_of(self.layout, self.mode)
+        limit = UNROLLED if self.layout.short is None else MOST_UNROLLED
+        return factoring_of(self.short_form, self.mode, limit)
 
     @property
     def suits(self) -> bool:
@@ -286,20 +295,35 @@ class FewNumbers(MatrixScheme[MatrixBox]):
     @property
     def pays(self) -> bool:
         pair, side = self.layout.pair, self.layout.bound.side
-        return pair.expansion is None and not pair.contractions and not (side and pair.cost < FILTERED)
+        if pair.contractions:
+            return not side and self._fine_pays and len(self._left.terms.rows) <= FEW_TERMS
+        return pair.expansion is None and not (side and pair.cost < FILTERED)
+
+    @cached_property
+    def _left(self) -> Pair:
+        """What is left of the pair beside its products."""
+        assert self.factoring is not None
+        pair, products = self.short_form.pair, self.factoring.products
+        return Pair(pair.inputs, self.factoring.values, pair.width, bilinear=products)
+
+    @property
+    def _fine_pays(self) -> bool:
+        """Whether groups that are far apart are better computed again by three pieces a number."""
+        products = self.factoring.products if self.factoring is not None else ()
+        pairs = self.domain.rows * self.domain.batch * self.domain.columns
+        return self.facts.fp64 and fine_pays([len(product.rows) for product in products], pairs)
 
     @property
     def box(self) -> MatrixBox | None:
         if self.factoring is None:
             return None
-        pair, bound, products = self.layout.pair, self.layout.bound, self.factoring.products
+        bound, products = self.layout.bound, self.factoring.products
         steps = sum(OperandPieces(len(product.rows)).steps for product in products)
         rows, columns, padded = self.domain.rows * self.domain.batch, self.domain.columns, self.domain.padded()
         if bound.side:
             return filter_box(steps, bound.capacity, rows, columns, padded)
-        bilinear_pair = Pair(pair.inputs, self.factoring.values, pair.width, bilinear=products)
-        box = matrix_box(steps, bilinear_pair.cost, len(bilinear_pair.terms.rows), rows, columns, padded)
-        if not self.facts.fp64 or not fine_pays([len(product.rows) for product in products], rows * columns):
+        box = matrix_box(steps, self._left.cost, len(self._left.terms.rows), rows, columns, padded)
+        if not self._fine_pays:
             return box
         return replace(box, fine=most_fine(self.factoring, box, self.facts))
 
@@ -330,4 +354,4 @@ class FewNumbers(MatrixScheme[MatrixBox]):
 
     def _tiling(self, box: MatrixBox) -> _Matrix:
         assert self.factoring is not None
-        return _Matrix(self.layout, self.factoring, self.domain, self.mode, self.facts, box)
+        return _Matrix(self.short_form, self.factoring, self.domain, self.mode, self.facts, box)

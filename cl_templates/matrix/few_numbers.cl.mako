@@ -73,9 +73,10 @@ const float n1 = cmr_half_round_float(n_left), n2 = n_left - n1;
 const double ${x}_sum = ${x} + ${shift};
 const float ${x}_high = (float)(int)as_long(${x}_sum) * 0x1p-${bits}f, ${x}_rest = (float)(${x} - (${x}_sum - ${shift}));
 </%def>
+## The middle piece is cut off, not rounded: conversions take longer.
 <%def name="number_in_three(matrix, s)">
 ${on_grid(s, matrix.grid)}
-const float ${s}h = ${s}_high, ${s}_middle = cmr_half_round_float(${s}_rest);
+const float ${s}h = ${s}_high, ${s}_middle = as_float(as_uint(${s}_rest) & 0xffffe000u);
 const float ${s}m = ${s}_middle * 0x1p${matrix.low}f, ${s}mm = ${s}_middle * 0x1p${matrix.low // 2}f, ${s}l = (${s}_rest - ${s}_middle) * 0x1p${matrix.low}f;
 </%def>
 ## n0 + n1 is a multiple of the unit of low products, which n2 counts.

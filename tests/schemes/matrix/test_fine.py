@@ -181,6 +181,16 @@ def test_the_first_launch_keeps_its_rows(dim: int) -> None:
     assert names[0] < names[1] == names[3] and "exact_tile0" in names[2] - names[0] and "memory" not in names[2]
 
 
+def test_few_rows_again() -> None:
+    """Seven blocks a warp of 64 registers each are too many: one at a time."""
+    layout, domain = layout_of("Exp(-SqDist(Vi(0,16),Vj(1,16)))"), Pairwise(110, 10**7, 1, 10**8)
+    scheme = FewNumbers(layout, domain, PARALLEL, FACTS["nvidia"])
+    box = scheme.box
+    assert box is not None and (box.blocks, box.fine) == (7, 1)
+    first, again = scheme.plan(box).stages[:2]
+    assert again.groups == 7 * first.groups
+
+
 def test_when_three_pieces_pay() -> None:
     assert fine_pays([FEWEST_FINE], SOME_PAIRS)
     assert not fine_pays([FEWEST_FINE - 1], SOME_PAIRS) and not fine_pays([FEWEST_FINE], SOME_PAIRS - 1)

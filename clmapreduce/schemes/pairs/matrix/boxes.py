@@ -97,6 +97,8 @@ def matrix_box(
 
 FEWEST_FINE = 4
 """Numbers of a vector from which on three pieces a number are faster than the formula itself."""
+FINE_OPERANDS = 20
+"""Operands of rows that an item holds there, at most; each takes four registers."""
 FINE_REGISTERS = {256: 128, 128: 168}
 """Registers of an item where groups may be computed with them, at most, by work-items of a group: so that two groups
 run at once, or three. The compiler would take up to 255, for tiles that are computed by the formula itself.

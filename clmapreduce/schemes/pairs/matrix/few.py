@@ -21,6 +21,7 @@ from clmapreduce.schemes.common.local_arrays import PADDING, accumulators, shrin
 from clmapreduce.schemes.pairs.fallback import Launches
 from clmapreduce.schemes.pairs.matrix.boxes import (
     FEW_TERMS,
+    FINE_OPERANDS,
     FINE_REGISTERS,
     MatrixBox,
     filter_box,
@@ -250,12 +251,13 @@ class _Matrix:
 
 
 def most_fine(factoring: Factoring, box: MatrixBox, facts: Facts) -> int:
-    """Blocks of 16 rows per warp, such that local memory holds them with three pieces a number: all of the box, or one
-    in so many; 0 where there are none.
+    """Blocks of 16 rows per warp, such that local memory and registers hold them with three pieces a number: all of
+    the box, or one in so many; 0 where there are none.
     """
     steps = sum(FinePieces(len(product.rows)).steps for product in factoring.products)
     fitting = facts.local_memory // 8 * 7 // (4 * ROW_WORDS * steps * (box.block // 32 // box.across))
-    return next((n for n in range(box.blocks, 0, -1) if box.blocks % n == 0 and n <= fitting), 0)
+    most = min(fitting, max(1, FINE_OPERANDS // steps))
+    return next((n for n in range(min(box.blocks, most), 0, -1) if box.blocks % n == 0), 0)
 
 
 def _shorter(box: MatrixBox) -> MatrixBox | None:

@@ -17,7 +17,7 @@ from clmapreduce.lowering.pair import Pair
 from clmapreduce.modes import ComputeMode
 from clmapreduce.plan import Arguments, Facts, LocalArray, Plan, Stage
 from clmapreduce.schemes.common.kernel_data import Target
-from clmapreduce.schemes.common.local_arrays import PADDING, accumulators, shrink_to_fit
+from clmapreduce.schemes.common.local_arrays import accumulators, shrink_to_fit
 from clmapreduce.schemes.pairs.fallback import Launches
 from clmapreduce.schemes.pairs.matrix.boxes import (
     FEW_TERMS,
@@ -339,7 +339,7 @@ class FewNumbers(MatrixScheme[MatrixBox]):
         """Tiles are as long as the box says, or as local memory allows; where little is left for them, groups are
         smaller.
         """
-        box, matrix = shrink_to_fit(box, self._tiling, _smaller, self.facts.local_memory - PADDING)
+        box, matrix = shrink_to_fit(box, self._tiling, _smaller, self.facts.local_memory)
         text, partition, sample = matrix.text, matrix.partition, matrix.sample
         cells = f"{text.rows} rows a group, {box.tile} columns a tile, {text.steps} matrix instructions a block"
         why = f"{partition.why}; {cells}"
@@ -348,7 +348,7 @@ class FewNumbers(MatrixScheme[MatrixBox]):
         stages = [*(sample.stages() if sample is not None else []), matrix.stage()]
         scratch = sample.scratch if sample is not None else {}
         if matrix.fine:
-            stages += matrix.again_stages(self.facts.local_memory - PADDING)
+            stages += matrix.again_stages(self.facts.local_memory)
             scratch = {**scratch, **matrix.scratch}
             why += "; groups far apart again, by three pieces a number"
         launches = Launches(stages, scratch)

@@ -51,6 +51,7 @@ class Facts:
     register_fragments: bool = False
     limits_registers: bool = False
     groups_may_return: bool = False
+    groups_progress: bool = False
     halves_wide_calls: bool = False
     vectors_of_half: bool = True
     fp16: bool = True

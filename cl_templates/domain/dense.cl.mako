@@ -14,10 +14,11 @@ def whole(tile, cursor):  # whether the tile that begins where `seek` has sought
     return "1"
 %>
 ## Declares what the group `group` computes: `batch`, rows `first` to `last`, and `reduced`, the number of all columns. span: rows of a group.
-## todo: C text of a condition; where it is false, the group walks no columns.
-<%def name="open(group, span, todo=None)">
+## todo: C text of a condition; where it is false, the group walks no columns. skip: C text of how many of its rows are left out, from the first on; if all, `first` is
+## not before `last`.
+<%def name="open(group, span, todo=None, skip=None)">
 const idx group = ${group};
-const idx batch = group / (blocks * splits), split = group / blocks % splits, first = group % blocks * ${span};
+const idx batch = group / (blocks * splits), split = group / blocks % splits, first = group % blocks * ${span}${f" + {skip}" if skip else ""};
 const idx last = rows, reduced = columns;
 const idx begin = split * share, end = ${f"!({todo}) ? begin : " if todo else ""}min(columns, (idx)(begin + share));
 const size_t first_slot = (size_t)split * (total / splits) + batch * rows;

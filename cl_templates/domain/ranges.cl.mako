@@ -19,12 +19,12 @@ def place(k, staged):
 def whole(tile, cursor):
     return f"column % {tile} == 0 && sought + {tile} <= intervals[2 * {cursor}]"
 %>
-<%def name="open(group, span, todo=None)">
+<%def name="open(group, span, todo=None, skip=None)">
 const idx group = ${group}, batch = group / count_pieces;
 __global const idx *piece = pieces + group % count_pieces * 8;
-const idx first = piece[0], last = piece[1], end = ${f"!({todo}) ? piece[3] : " if todo else ""}piece[4], slot = piece[5], reduced = piece[6];
+const idx first = piece[0]${f" + {skip}" if skip else ""}, last = piece[1], end = ${f"!({todo}) ? piece[3] : " if todo else ""}piece[4], slot = piece[5], reduced = piece[6];
 idx begin = piece[3], interval = piece[2];
-const size_t first_slot = (size_t)batch * slots + slot - first;
+const size_t first_slot = (size_t)batch * slots + slot - piece[0];
 </%def>
 ## Staged tiles are full, whatever the intervals; else every interval has separate tiles.
 <%def name="each_tile(tile, staged)">

@@ -5,7 +5,7 @@
 % if numbers.texts:
 float centre[${len(numbers.texts)}] = { ${", ".join(["0.0f"] * len(numbers.texts))} };
 for (int s = 0; s < ${matrix.samples}; s++) {
-    const idx at = first + (idx)((long)(till - first) * (2 * s + 1) / ${2 * matrix.samples});
+    const idx at = min((idx)(first + (idx)((long)(till - first) * (2 * s + 1) / ${2 * matrix.samples})), (idx)(last - 1));
     ${numbers.statements}
 % for k, name in enumerate(numbers.texts):
     centre[${k}] += isfinite(${name}) ? ${name} * ${1 / matrix.samples}f : 0.0f;
@@ -14,15 +14,15 @@ for (int s = 0; s < ${matrix.samples}; s++) {
 % endif
 </%def>
 ## Declares the numbers r0, r1, … of one side of a product, and r_added.
-<%def name="declare_numbers(numbers)">
+<%def name="declare_numbers(matrix, numbers)">
 ${numbers.statements}
 % for k, name in enumerate(numbers.texts[:-1]):
-const float r${k} = ${name};
+const ${matrix.number_type} r${k} = ${name};
 % endfor
-const float r_added = ${numbers.texts[-1]};
+const ${matrix.number_type} r_added = ${numbers.texts[-1]};
 </%def>
 <%def name="squares(matrix, p)">
-${" + ".join(f"r{k} * r{k}" for k in range(len(matrix.products[p].rows)))}
+(float)(${" + ".join(f"r{k} * r{k}" for k in range(len(matrix.products[p].rows)))})
 </%def>
 ## Updates the group's facts of its rows with one row: per product the largest number, the largest sum of squares and the largest addend, as the bits of floats.
 <%def name="measure_row(matrix, at)">
@@ -33,10 +33,10 @@ for k in range(1, len(product.rows)):
     most = f"fmax({most}, fabs(r{k}))"
 %>
 {
-    ${declare_numbers(matrix.row_numbers(p, at))}
-    atomic_max(&largest[${3 * p}], as_int(${most}));
+    ${declare_numbers(matrix, matrix.row_numbers(p, at))}
+    atomic_max(&largest[${3 * p}], as_int((float)${most}));
     atomic_max(&largest[${3 * p + 1}], as_int(${squares(matrix, p)}));
-    atomic_max(&largest[${3 * p + 2}], as_int(fabs(r_added)));
+    atomic_max(&largest[${3 * p + 2}], as_int((float)fabs(r_added)));
 }
 % endfor
 </%def>
@@ -45,18 +45,52 @@ for k in range(1, len(product.rows)):
 % for p in range(len(matrix.products)):
 const float most${p} = as_float(largest[${3 * p}]);
 const float added${p} = as_float(largest[${3 * p + 2}]);
+const float reach${p} = sqrt(as_float(largest[${3 * p + 1}]));
 const float scale${p} = ${matrix.scale(p)};
 const float unit${p} = ${matrix.unit(p)}, unscale${p} = unit${p} / scale${p};
-const float reach${p} = sqrt(as_float(largest[${3 * p + 1}]));
 % endfor
 </%def>
-## Declares the pieces of the declared numbers.
+## Declares the pieces of the declared numbers: s{k}h and s{k}l, or with three pieces s{k}h, s{k}m, s{k}mm and s{k}l; n0, n1 and n2 of the addend.
 <%def name="declare_pieces(matrix, p, scale)">
 % for k in range(len(matrix.products[p].rows)):
-const float s${k} = r${k} * ${scale}, r${k}h = cmr_half_round_float(s${k}), r${k}l = s${k} - r${k}h;
+const ${matrix.number_type} s${k} = r${k} * ${scale};
+${number_in_three(matrix, f"s{k}") if matrix.fine else number_in_two(f"s{k}")}
 % endfor
-const float n = r_added * unit${p}, n0 = cmr_half_round_float(n), n_left = n - n0;
+const ${matrix.number_type} n = r_added * unit${p};
+${addend_on_grid(matrix) if matrix.fine else addend_in_three()}
+</%def>
+<%def name="number_in_two(s)">
+const float ${s}h = cmr_half_round_float(${s}), ${s}l = ${s} - ${s}h;
+</%def>
+<%def name="addend_in_three()">
+const float n0 = cmr_half_round_float(n), n_left = n - n0;
 const float n1 = cmr_half_round_float(n_left), n2 = n_left - n1;
+</%def>
+## A double as multiples of 2^-bits, `{x}_high`, and a float for what is left, `{x}_rest`. Added to 1.5 2^(52 - bits), a double is rounded to such a multiple, whose
+## number is in the low word of the sum.
+<%def name="on_grid(x, bits)">
+<% shift = f"0x1.8p{52 - bits}" %>
+const double ${x}_sum = ${x} + ${shift};
+const float ${x}_high = (float)(int)as_long(${x}_sum) * 0x1p-${bits}f, ${x}_rest = (float)(${x} - (${x}_sum - ${shift}));
+</%def>
+## The middle piece is cut off, not rounded: conversions take longer.
+<%def name="number_in_three(matrix, s)">
+${on_grid(s, matrix.grid)}
+const float ${s}h = ${s}_high, ${s}_middle = as_float(as_uint(${s}_rest) & 0xffffe000u);
+const float ${s}m = ${s}_middle * 0x1p${matrix.low}f, ${s}mm = ${s}_middle * 0x1p${matrix.low // 2}f, ${s}l = (${s}_rest - ${s}_middle) * 0x1p${matrix.low}f;
+</%def>
+## n0 + n1 is a multiple of the unit of low products, which n2 counts.
+<%def name="addend_on_grid(matrix)">
+${on_grid("n", matrix.low)}
+const float n0 = cmr_half_round_float(n_high), n1 = n_high - n0, n2 = n_rest * 0x1p${matrix.low}f;
+</%def>
+## Whether the products of a column's numbers, of length `size`, are within the error bound.
+<%def name="within(matrix, p)">
+% if matrix.fine:
+size * unscale${p} <= ${matrix.longest}f && fabs(r_added) <= ${matrix.largest_addend} && added${p} <= ${matrix.largest_addend}f
+% else:
+magnitude <= ${matrix.limit}f && size * unscale${p} <= ${matrix.largest_column}f
+% endif
 </%def>
 ## Stores the pieces of the row `at` as number `slot` of the group's.
 <%def name="put_row(matrix, at, slot)">
@@ -64,7 +98,7 @@ const float n1 = cmr_half_round_float(n_left), n2 = n_left - n1;
     const int put_block = (${slot}) / 16, put_row = (${slot}) % 16;
 % for p in range(len(matrix.products)):
     {
-        ${declare_numbers(matrix.row_numbers(p, at))}
+        ${declare_numbers(matrix, matrix.row_numbers(p, at))}
         ${declare_pieces(matrix, p, f"scale{p}")}
 % for step, word, (low, high) in matrix.row_pieces(p):
         memory[${matrix.row_operand("put_block", step)} + put_row % 8 * 16 + put_row / 8 + ${word}] = cmr_half_pair_float(${low}, ${high});
@@ -80,10 +114,10 @@ const float n1 = cmr_half_round_float(n_left), n2 = n_left - n1;
     const int put_block = (${slot}) / 8, put_column = (${slot}) % 8;
 % for p in range(len(matrix.products)):
     {
-        ${declare_numbers(matrix.column_numbers(p, at))}
+        ${declare_numbers(matrix, matrix.column_numbers(p, at))}
         const float size = sqrt(${squares(matrix, p)});
-        const float magnitude = (reach${p} * size + fabs(r_added) + added${p}) * unit${p};
-        if (!(magnitude <= ${matrix.limit}f && size * unscale${p} <= ${matrix.largest_column}f)) ${far}
+        const float magnitude = (reach${p} * size + (float)fabs(r_added) + added${p}) * unit${p};
+        if (!(${within(matrix, p)})) ${far}
         ${noted}
         ${declare_pieces(matrix, p, f"unscale{p}")}
 % for step, word, pairs_of_pieces in matrix.column_pieces(p):
@@ -116,16 +150,27 @@ ${name} = cmr_matrix_from_float4(s${r}, a${r}_${start}, b${start}, memory, lane)
 % else:
 ${name} = cmr_matrix_start_float4(a${r}_${start}, b${start}, memory, lane);
 % endif
-% for step in range(start + 1, start + matrix.slots[p].steps):
+% for step in range(start + 1, start + matrix.slots[p].high):
+${name} = cmr_matrix_product_float4(${name}, a${r}_${step}, b${step}, memory, lane);
+% endfor
+</%def>
+## The same of the products whose sum joins it afterwards.
+<%def name="add_up_low(matrix, name, r, p)">
+<% start = matrix.first(p) + matrix.slots[p].high %>
+${name} = cmr_matrix_start_float4(a${r}_${start}, b${start}, memory, lane);
+% for step in range(start + 1, matrix.first(p) + matrix.slots[p].steps):
 ${name} = cmr_matrix_product_float4(${name}, a${r}_${step}, b${step}, memory, lane);
 % endfor
 </%def>
 ## Declares the products of the item's rows and its two columns of a block of 8, numbers 2 e and 2 e + 1 of those that are taken at once: q{v}_{c}_{p}.
 <%def name="multiply(matrix, eight, e=0)">
-<% products, blocks = range(len(matrix.products)), range(matrix.box.blocks) %>
+<%
+products, blocks = range(len(matrix.products)), range(matrix.box.blocks)
+apart = [slots.high < slots.steps for slots in matrix.slots]
+%>
 % for r in blocks:
 % for p in products:
-float4 m${r}_${p}_${e};
+float4 m${r}_${p}_${e}${f", low{r}_{p}_{e}" if apart[p] else ""};
 % endfor
 % endfor
 {
@@ -133,13 +178,17 @@ float4 m${r}_${p}_${e};
 % for r in blocks:
 % for p in products:
     ${add_up(matrix, f"m{r}_{p}_{e}", r, p)}
+% if apart[p]:
+    ${add_up_low(matrix, f"low{r}_{p}_{e}", r, p)}
+% endif
 % endfor
 % endfor
 }
 % for v in matrix.places.mine:
 % for p in products:
 % for c in range(2):
-const float q${v}_${2 * e + c}_${p} = m${v // 2}_${p}_${e}.${"xyzw"[v % 2 * 2 + c]};
+<% part = f"{v // 2}_{p}_{e}.{'xyzw'[v % 2 * 2 + c]}" %>
+const float q${v}_${2 * e + c}_${p} = ${f"fma(low{part}, 0x1p-{matrix.low}f, m{part})" if apart[p] else f"m{part}"};
 % endfor
 % endfor
 % endfor

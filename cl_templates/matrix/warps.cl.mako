@@ -1,7 +1,7 @@
 ## Defs of kernels with matrix instructions. `warps` says which rows an item computes; `item`, `lane` and `warp` are declared.
 <%namespace name="few" file="/matrix/few_numbers.cl.mako"/>
 <%namespace name="accumulators" file="/pairs/accumulators.cl.mako"/>
-## The start: the rows' operands, relative to their centre and scaled by the facts of all rows; declares row0, row1, …, the item's rows.
+## The start: the rows' operands, relative to their centre and scaled by the facts of all rows.
 ## mode: the vocabulary; matrix: of the rows. `largest` is local, as long as three numbers of each product. Barriers: 3.
 <%def name="put_rows(mode, matrix)">
 const idx till = min(last, (idx)(first + ${matrix.places.rows}));
@@ -18,13 +18,17 @@ for (int r = item; r < ${matrix.places.rows}; r += ${block}) {
 }
 ${mode.sync()}
 ${few.load_rows(matrix)}
+</%def>
+## Declares row0, row1, …, the item's rows.
+<%def name="my_rows(matrix)">
 % for v in matrix.places.mine:
 const idx row${v} = ${matrix.places.row_index(v)};
 % endfor
 </%def>
 ## The end: the items that share a row merge their accumulators acc0, acc1, …, and one of them stores the result, or the accumulator for the launch that merges.
-## mode, domain: the vocabularies. fetch: gives the statements that declare an accumulator, if they are not declared yet. Barriers: as from_item.
-<%def name="meet(mode, domain, pairs, warps, partial, fetch=None)">
+## mode, domain: the vocabularies. fetch: gives the statements that declare an accumulator, if they are not declared yet. todo: C text of a condition; where it is
+## false, nothing is stored. Barriers: as from_item.
+<%def name="meet(mode, domain, pairs, warps, partial, fetch=None, todo=None)">
 % for v in warps.mine:
 ${fetch(f"acc{v}", v) if fetch else ""}
 % for distance in warps.sharers:
@@ -34,7 +38,7 @@ ${fetch(f"acc{v}", v) if fetch else ""}
     }
 % endfor
 <%
-at, live = warps.row(v), [warps.live(v)]
+at, live = warps.row(v), [f"{todo} && {warps.live(v)}" if todo else warps.live(v)]
 finished = accumulators.finish(pairs, f"acc{v}", 1, [f"batch * rows + ({at})"], live, "reduced")
 %>
     ${domain.results(partial, finished, accumulators.leave(pairs, f"acc{v}", "first_slot", [f"({at})"], live, "total"))}

@@ -21,15 +21,20 @@ from clmapreduce.vector.tables import TAKE, Lookup
 
 UNROLLED = 16
 """Sums over more coordinates than this are loops."""
+MOST_UNROLLED = 24
+"""The same for who has room for their terms."""
 
 
 @dataclass
 class _Lowering:
-    """One formula on its way down. exact: as for `lower`. scalars: per vector its coordinates."""
+    """One formula on its way down. exact: as for `lower`. longest: sums over more coordinates are loops. scalars: per
+    vector its coordinates.
+    """
 
     inputs: Mapping[Variable, PairInput]
     dtype: DType
     exact: bool = False
+    longest: int = UNROLLED
     scalars: dict[Vector, list[Node]] = field(default_factory=dict)
     contractions: list[Contraction] = field(default_factory=list)
 
@@ -67,7 +72,7 @@ class _Lowering:
         return vector.operation.scalars([self.scalars[arg] for arg in vector.args], vector.params)
 
     def _is_long_sum(self, vector: Vector) -> bool:
-        return vector.operation is SUM and vector.args[0].dim > UNROLLED
+        return vector.operation is SUM and vector.args[0].dim > self.longest
 
     def _contraction(self, total: Vector) -> Node | None:
         """A sum that becomes a loop, times what all coordinates are multiplied by; None where what is summed is not
@@ -145,6 +150,25 @@ def lower(
     expanded = lowering.expanded(formula) if linear and formula.dim > beyond else None
     if expanded is not None:
         return _finished(lowering, [expanded[0]], 1, expanded[1])
+    return _of_scalars(lowering, formula, weight, scale, linear)
+
+
+def lower_short(
+    formula: Vector,
+    weight: Vector | None,
+    inputs: Mapping[Variable, PairInput],
+    scale: float = 1.0,
+    linear: bool = False,
+    exact: bool = False,
+) -> Pair:
+    """The same with sums over up to MOST_UNROLLED coordinates as terms, and without expansions."""
+    lowering = _Lowering(inputs, computing_dtype(inputs), exact, MOST_UNROLLED)
+    return _of_scalars(lowering, formula, weight, scale, linear)
+
+
+def _of_scalars(
+    lowering: _Lowering, formula: Vector, weight: Vector | None, scale: float, linear: bool
+) -> Pair:  # fmt: skip
     own = lowering.of(formula)
     values = [apply("multiply", node, Literal(scale, lowering.dtype)) if scale != 1 else node for node in own]
     values += lowering.of(weight) if weight is not None else []

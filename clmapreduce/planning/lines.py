@@ -18,15 +18,18 @@ from clmapreduce.reductions.base import Bound
 from clmapreduce.reductions.recurrences.base import Recurrent
 from clmapreduce.reductions.recurrences.iteration import Iteration
 from clmapreduce.schemes.common.boxes import LaunchBox, within_registers
+from clmapreduce.schemes.common.vectors import lanes_of
 from clmapreduce.schemes.line.map import plan_map
 from clmapreduce.schemes.line.prefix import Queries, plan_prefix
 from clmapreduce.schemes.line.recurrences.iterate import plan_iterate
 from clmapreduce.schemes.line.recurrences.recurrence import plan_recurrence
+from clmapreduce.schemes.line.recurrences.single_pass import SingleRecurrenceText
 from clmapreduce.schemes.line.reduce import plan_reduce
 from clmapreduce.schemes.line.scan import Prefixes, plan_scan
 from clmapreduce.schemes.line.series.power_series import plan_power_series
 from clmapreduce.schemes.line.series.power_sum import PowerSum, plan_power_sum
 from clmapreduce.schemes.line.series.series_function import SeriesFunction, plan_series_function
+from clmapreduce.schemes.line.single_scan import Content, plan_one_pass, takes_one_pass
 from clmapreduce.schemes.line.sorting.line_sort import plan_sort
 from clmapreduce.schemes.line.sorting.sort_problem import SortProblem
 from clmapreduce.schemes.line.unfold import Powers, plan_unfold
@@ -111,6 +114,11 @@ class ScanRequest(LineRequest):
     reduce_box: LaunchBox
     streaming: bool = False
 
+    def boxes(self, facts: Facts) -> Mapping[str, LaunchBox]:
+        boxes = super().boxes(facts)
+        once = takes_one_pass(self.wide, self.line, self.mode, facts)
+        return {name: box for name, box in boxes.items() if name != "reduce_box" or not once}
+
     def in_float32(self) -> Self:
         narrow, wide = (around_halves(bound, stores=True) for bound in (self.narrow, self.wide))
         return replace(super().in_float32(), narrow=narrow, wide=wide)
@@ -123,9 +131,7 @@ class ScanRequest(LineRequest):
 
 @dataclass(frozen=True)
 class RecurrenceRequest(LineRequest):
-    """bound: not anchored where the recurrence is walked in order; else prefixes of its maps are scanned. reduce_box:
-    of the launch that finds the maps of stretches.
-    """
+    """bound: not anchored. reduce_box: of the launch that finds the maps of stretches."""
 
     bound: Recurrent
     reduce_box: LaunchBox
@@ -133,11 +139,20 @@ class RecurrenceRequest(LineRequest):
 
     def plan(self, facts: Facts) -> Plan:
         layout = Layout(self.formula, (self.bound.result,), streaming=self.streaming)
-        if not self.bound.anchored:
+        if takes_one_pass(self.bound, self.line, self.mode, facts):
+            return plan_one_pass(SingleRecurrenceText, layout, self._content(layout, facts), self.line, facts)
+        if self.mode is ComputeMode.SEQUENTIAL and self.line.window is None:
             return plan_recurrence(layout, self.bound, self.line, facts, self.box, self.reduce_box)
-        numbers, itemsize = len(self.bound.components), self.bound.result.itemsize
+        bound = self.bound.anchoring()
+        numbers, itemsize = len(bound.components), bound.result.itemsize
         boxes = [within_registers(box, numbers, itemsize) for box in (self.box, self.reduce_box)]
-        return plan_scan(layout, Prefixes(self.bound, self.bound), self.line, self.mode, facts, *boxes)
+        return plan_scan(layout, Prefixes(bound, bound), self.line, self.mode, facts, *boxes)
+
+    def _content(self, layout: Layout, facts: Facts) -> Content:
+        """What tiles of one pass compute."""
+        itemsize, box = self.bound.result.itemsize, self.box
+        plain = lanes_of(layout, facts, spreads=True) and self.bound.result.kind != "c"
+        return Content(self.bound, self.bound, False, box.block, box.lanes(itemsize, plain), box.unroll)
 
 
 @dataclass(frozen=True)

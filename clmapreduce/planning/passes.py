@@ -62,11 +62,14 @@ class Passes(ABC):
 
 @dataclass(frozen=True, eq=False)
 class OnePass(Passes):
-    """A pair with its operator. wide: the same for a vector of a few numbers as if it were a long one."""
+    """A pair with its operator. wide: the same for a vector of a few numbers as if it were a long one. short: the pair
+    with the terms of sums that it walks.
+    """
 
     pair: Pair
     bound: PairBound
     wide: tuple[Pair, PairBound] | None = None
+    short: Pair | None = None
 
     @property
     def main(self) -> OnePass:
@@ -80,7 +83,7 @@ class OnePass(Passes):
         domain, mode, facts = setting.domain, setting.mode, setting.facts
         shared = not domain.scattered and self.pair.expansion is None and choose_few(domain, self.bound, mode, facts)
         long = None if self.wide is None or shared else PairProblem(*self.wide, outputs, False, setting.backend)
-        problem = PairProblem(self.pair, self.bound, outputs, shared, setting.backend, long)
+        problem = PairProblem(self.pair, self.bound, outputs, shared, setting.backend, long, self.short)
         scheme, box = choose(problem, domain, mode, facts, setting.box)
         plan = scheme.plan(box)
         if setting.look is None or setting.box is not None:

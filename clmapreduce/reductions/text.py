@@ -70,6 +70,13 @@ class OperatorText:
         self._assign(block, acc, self.bound.absorb(block.record(acc, self.dtypes), [value], [block.index(at)]))
         return _braces(block)
 
+    def absorb_from(self, acc: str, values: Callable[[Statements], list[Value]], at: str) -> str:
+        """As `absorb` at one index, of values that a block is told."""
+        block = Statements(1, self.narrow)
+        value = _one_or_all(values(block))
+        self._assign(block, acc, self.bound.absorb(block.record(acc, self.dtypes), [value], [block.index(at)]))
+        return _braces(block)
+
     def merge(self, target: str, a: str, b: str, lanes: int = 1) -> str:
         """Sets `target` to a ∘ b; it may be one of them."""
         block = Statements(lanes, self.narrow)

@@ -20,7 +20,8 @@ class DriverTraits:
     register_fragments: whether work-items hold
     operands of matrix products in registers, in a known layout. limits_registers: whether the compiler accepts a limit
     of an item's registers. groups_may_return: whether a group may leave a loop with barriers early, all its items
-    together. halves_wide_calls: whether the library's functions take vectors of at most 256 bits. vectors_of_half:
+    together. groups_progress: whether a group that has started goes on while others wait for it.
+    halves_wide_calls: whether the library's functions take vectors of at most 256 bits. vectors_of_half:
     whether the compiler builds vectors of float16. keeps_kernels: whether the driver itself stores built kernels on
     disk. retry_pauses: seconds before a build is tried again that failed without an error in its log. counts_versions:
     whether launches of one kernel with other grids or offsets must wait for each other. spin_us: how long a wait polls
@@ -37,6 +38,7 @@ class DriverTraits:
     register_fragments: bool = False
     limits_registers: bool = False
     groups_may_return: bool = False
+    groups_progress: bool = False
     halves_wide_calls: bool = False
     vectors_of_half: bool = True
     keeps_kernels: bool = False
@@ -52,10 +54,10 @@ class DriverTraits:
 _TRAITS = {
     "nvidia": DriverTraits(
         "nvidia", exchange_width=32, register_fragments=True, limits_registers=True, groups_may_return=True,
-        vectors_of_half=False, correct_division=("-cl-fp32-correctly-rounded-divide-sqrt",),
+        groups_progress=True, vectors_of_half=False, correct_division=("-cl-fp32-correctly-rounded-divide-sqrt",),
         short_offsets=True,  # PTX has them in %envreg3, %envreg4, %envreg5
     ),
-    "intel": DriverTraits("intel", cpu_subgroups=16, spin_us=20, one_waiter=True),
+    "intel": DriverTraits("intel", cpu_subgroups=16, groups_progress=True, spin_us=20, one_waiter=True),
     # PoCL fails to build, without an error in its log, where another process is writing the same kernel into its cache:
     # 1 of 200 cold starts, in groups of eight processes (PoCL 3.0). The build is right once the other has written.
     "pocl": DriverTraits(

@@ -38,7 +38,7 @@ def test_every_kernel_template_is_listed() -> None:
     paths = (TEMPLATES / "kernel").rglob("*.mako")
     files = {path.relative_to(TEMPLATES).as_posix().removesuffix(".cl.mako") for path in paths}
     assert set(template_names()) == files
-    plans = [plan for mode in MODES for _, plan in every_plan(INTEL, mode)]
+    plans = [plan for facts in (INTEL, FACTS["nvidia"]) for mode in MODES for _, plan in every_plan(facts, mode)]
     names = {stage.spec.template for plan in plans for stage in plan.stages}
     assert names == files, "these tests see every kernel"
 

@@ -112,13 +112,15 @@ def test_max_plus_and_min_plus(kind: str, length: int, context: cm.Context, mode
 
 @WHERE
 def test_moebius_beside_fractions(context: cm.Context, mode: str, rng: np.random.Generator) -> None:
-    """Through a pole too: 1 / (y - 1) is infinite behind y = 1, and 0 behind that."""
+    """Through a pole too: 1 / (y - 1) is infinite behind y = 1, and 0 behind that; both nearly so where products of
+    matrices are rounded.
+    """
     recurrence = cm.Recurrence(kind="moebius")
     golden = recurrence(0.0, 1.0, 1.0, 1.0, initial=1.0, length=90, context=context, mode=mode)
     exact = walked(lambda y: 1 / (y + 1), (), Fraction(1), 90)
     assert_near(golden, np.array([float(y) for y in exact]), 40 * 2.0**-53)
     poles = recurrence(0.0, 1.0, 1.0, -1.0, initial=2.0, length=3, context=context, mode=mode)
-    assert np.isinf(poles[1]) and poles[0] == 1 and poles[2] == 0
+    assert poles[0] == 1 and abs(poles[1]) > 1e15 and abs(poles[2]) < 1e-15
     infinite = recurrence(3.0, 1.0, 2.0, 4.0, initial=np.inf, length=1, context=context, mode=mode)
     assert abs(infinite[0] - 1.5) <= 4 * 2.0**-53
 

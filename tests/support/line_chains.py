@@ -48,12 +48,13 @@ def assert_sound(plan: Plan, inputs: set[str], outputs: set[str]) -> None:
         array_arguments = [a for a in stage.arguments if isinstance(a, str)]
         assert len(set(array_arguments)) == len(array_arguments), f"{stage.spec.kernel} has an array twice"
         assert set(array_arguments) == {*stage.reads, *stage.writes}, stage.spec.kernel
-        if stage.spec.kernel != "cmr_upsweep":  # which builds its levels in place
+        if stage.spec.kernel not in ("cmr_upsweep", "cmr_single_scan"):  # which build levels, and posts, in place
             assert not set(stage.reads) & set(stage.writes), stage.spec.kernel
         assert set(stage.reads) <= names_so_far | set(plan.scratch if stage.spec.kernel == "cmr_scan" else ()), (
             stage.spec.kernel
         )
-        writers.update(stage.writes)
+        if stage.spec.kernel != "cmr_clear":
+            writers.update(stage.writes)
         names_so_far |= set(stage.writes)
     assert names_so_far <= {*inputs, *outputs, *plan.scratch}
     assert outputs <= set(writers)
@@ -71,6 +72,9 @@ def assert_room(plan: Plan, chain: Chain, length: int) -> None:
         assert not sizes, "all of them are there"
     for stage, after in zip(plan.stages, plan.stages[1:], strict=False):
         for name in set(stage.writes) & set(after.reads) & {n for n in plan.scratch if n.startswith("scratch")}:
+            if stage.spec.kernel == "cmr_clear":
+                assert plan.scratch[name] == 8 * stage.arguments[-1][1]
+                continue
             bound_operator = stage.spec.context()["into" if stage.spec.kernel == "cmr_unfold" else "op"].bound
             assert plan.scratch[name] == bound_operator.layout.itemsize * stage.groups, name
     array_names = {name for stage in plan.stages for name in (*stage.reads, *stage.writes)}

@@ -17,6 +17,7 @@ from clmapreduce.formula.node import components
 from clmapreduce.formula.trace import as_value, trace
 from clmapreduce.modes import ComputeMode, Scope
 from clmapreduce.plan import Facts, Layout, Plan, Stage
+from clmapreduce.planning.lines import RecurrenceRequest
 from clmapreduce.program.program import Program, shared
 from clmapreduce.program.step import Step
 from clmapreduce.program.tracing import tracing
@@ -25,14 +26,13 @@ from clmapreduce.reductions.recurrences.iteration import Iteration
 from clmapreduce.reductions.recurrences.linear import BoundLinear
 from clmapreduce.reductions.recurrences.moebius import BoundMoebius
 from clmapreduce.reductions.recurrences.tropical import BoundTropical
-from clmapreduce.schemes.common.boxes import LaunchBox, launch_box, strictly_sequential, within_registers
+from clmapreduce.schemes.common.boxes import LaunchBox, launch_box, strictly_sequential
 from clmapreduce.schemes.line.chain import Chain
 from clmapreduce.schemes.line.fused import plan_fused
 from clmapreduce.schemes.line.fused_line import Fused
 from clmapreduce.schemes.line.map import plan_map
 from clmapreduce.schemes.line.prefix import Queries, plan_prefix
 from clmapreduce.schemes.line.recurrences.iterate import plan_iterate
-from clmapreduce.schemes.line.recurrences.recurrence import plan_recurrence
 from clmapreduce.schemes.line.reduce import box_name, plan_reduce
 from clmapreduce.schemes.line.scan import Prefixes, plan_scan
 from clmapreduce.schemes.line.series.power_series import plan_power_series
@@ -51,12 +51,12 @@ MODES = [SEQUENTIAL, PARALLEL]
 INTEL = Facts("intel", "cpu", 2, 8192, 1 << 18, 1, True, True)
 FACTS = {
     "intel": INTEL,
-    "subgroups": Facts("subgroups+intel", "cpu", 2, 8192, 1 << 18, 16, True, True),
+    "subgroups": Facts("subgroups+intel", "cpu", 2, 8192, 1 << 18, 16, True, True, groups_progress=True),
     "pocl": Facts("pocl", "cpu", 64, 4096, 1 << 19, 1, True, True, halves_wide_calls=True),
     "wide": Facts("wide+pocl", "cpu", 2, 4096, 1 << 19, 1, True, True, halves_wide_calls=True),
     "nvidia": Facts(
         "nvidia", "gpu", 132, 1024, 48 << 10, 32, True, False, True, register_fragments=True, limits_registers=True,
-        groups_may_return=True, vectors_of_half=False,
+        groups_may_return=True, groups_progress=True, vectors_of_half=False,
     ),
     "amd": Facts("portable", "gpu", 60, 256, 64 << 10, 1, True, False),
     "small": Facts("portable", "gpu", 1, 32, 16 << 10, 1, False, False),
@@ -212,19 +212,15 @@ def recurrence_plan(
     constant = ("s", "a") if steady else ("s",)
     inputs = ["f4" if not field.startswith(constant) else ("f4", Access.ARGUMENT) for field in names]
     formula = formula_of(lambda *values: dict(zip(names, values, strict=True)), *inputs)
-    value, number, anchored = value_dtype(formula.outputs[0]), np.dtype("f4"), mode is PARALLEL
+    value, number = value_dtype(formula.outputs[0]), np.dtype("f4")
     bounds: dict[str, Callable[[], Any]] = {
-        "linear": lambda: BoundLinear(int(order), value, number, anchored, steady and not anchored),
-        "moebius": lambda: BoundMoebius(value, number, anchored),
-        "maximum": lambda: BoundTropical("maximum", value, number, anchored),
+        "linear": lambda: BoundLinear(int(order), value, number, steady),
+        "moebius": lambda: BoundMoebius(value, number),
+        "maximum": lambda: BoundTropical("maximum", value, number),
     }
-    bound, layout = bounds[kind](), Layout(formula, (number,))
-    maps = box_for("maps", mode, facts, tiles)
-    if anchored:
-        boxes = [within_registers(box, len(bound.components), 4) for box in (box_for("scan", mode, facts), maps)]
-        return plan_scan(layout, Prefixes(bound, bound), Line(length), mode, facts, *boxes)
-    box = replace(box_for("recurrence", mode, facts, tiles), **how)
-    return plan_recurrence(layout, bound, Line(length), facts, box, maps)
+    boxes = [box_for("recurrence" if mode is SEQUENTIAL else "scan", mode, facts, tiles), box_for("maps", mode, facts, tiles)]
+    boxes[0] = replace(boxes[0], **how)
+    return RecurrenceRequest(formula, Line(length), mode, boxes[0], bounds[kind](), boxes[1]).plan(facts)
 
 
 def iterate_plan(

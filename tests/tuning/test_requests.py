@@ -66,7 +66,7 @@ def jobs(rng: np.random.Generator, n: int, mode: str) -> dict[str, Job]:
         "map": Job((x, y), 1, lambda a, b: line(a, b, mode=mode), wide * y + 1, lambda a, b: line.explain(a, b, mode=mode)),
         "sum": Job((x,), 1, lambda a: total(a, mode=mode), wide.sum(), lambda a: total.explain(a, mode=mode)),
         "argmin": Job((y,), 1, lambda a: cm.Reduce("argmin")(a, mode=mode), y.argmin()),
-        "scan": Job((x,), 2, lambda a: scan(a, mode=mode), wide.cumsum(), lambda a: scan.explain(a, mode=mode)),
+        "scan": Job((x,), 2 if mode == "sequential" else 1, lambda a: scan(a, mode=mode), wide.cumsum(), lambda a: scan.explain(a, mode=mode)),
         "unfold": Job((), 1, lambda: cm.Unfold("product")(np.float64(0.5), n, mode=mode), 0.5 ** np.arange(1, n + 1.0)),
         "chain": Job((x,), 1, lambda a: chain(a, mode=mode), np.square(wide).mean(), lambda a: chain.explain(a, mode=mode)),
         "softmax": Job((x,), 0, lambda a: fused(a, mode=mode), weights / weights.sum(), lambda a: fused.explain(a, mode=mode)),

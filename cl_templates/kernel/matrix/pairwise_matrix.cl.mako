@@ -2,8 +2,10 @@
 ##   A warp owns blocks of 16 rows; its items hold their operands in registers. The columns' operands pass through local memory, tile by tile. An item
 ##   computes two rows of each of its blocks with two of every 8 columns. At the end the items that share a row, of `across` warps, merge.
 ##   The kernel makes the operands of both sides, relative to the centre of the group's rows. If a tile has columns so far from the centre that products
-##   would exceed the error bound, it is computed by the formula itself.
+##   would exceed the error bound, it is computed by the formula itself. With `leaves` the group gives up instead, and sets `left`, for a launch of the same kernel
+##   that computes again what has `redo`: with more pieces a number, by `parts` groups of fewer rows; and what has too many such tiles there, by the formula alone.
 ##   in…, parts or out…, rows, columns, share, blocks, splits, total  as in cmr_pairwise
+##   redo [group / sharing]  not 0 where a launch before gave up      left [group]  1 where this one does
 ##   Local memory: the operands of all rows and of a tile, the tile's terms, one accumulator per item. Barriers: 3 a tile, 3 a group, and as from_item.
 <%namespace name="mode" file="/mode/${context['compute_mode']}.cl.mako"/>
 <%namespace name="domain" file="/domain/${context['domain']}.cl.mako"/>
@@ -21,6 +23,8 @@ op = inner if inner is not None else pairs.outer
 exact_op = exact.inner if inner is not None else exact.outer
 mine, across, together = matrix.places.mine, box.across, matrix.together
 place = domain.attr.place
+flags = ["__global const int *restrict redo"] * (parts > 0) + ["__global int *restrict left"] * leaves
+texts = [pairs] * by_products + [exact] * by_formula
 # On CPUs rows are read behind the barriers, for what Intel's runtime does to them otherwise (kernel/pairs/pairwise).
 %>
 <%def name="my_rows()">
@@ -28,8 +32,9 @@ place = domain.attr.place
 ${pairs.row(v, [f"row{v}"])}
 % endfor
 </%def>
-## Several blocks of 8 columns, which an operator takes at once; or one block of which some columns may be missing. exactly: by the formula itself.
-<%def name="turn(block, at_once, guarded=False, exactly=False)">
+## Several blocks of 8 columns, which an operator takes at once; or one block of which some columns may be missing. exactly: numbers of the item's rows for which the
+## formula itself is computed, instead of products for all of them.
+<%def name="turn(block, at_once, guarded=False, exactly=None)">
 <%
 text, by = (exact, exact_op) if exactly else (pairs, op)
 %>
@@ -41,7 +46,7 @@ ${few.multiply(matrix, at, e)}
 % endif
 ${few.read_terms(at, e, text)}
 % endfor
-% for v in mine:
+% for v in exactly or mine:
 % if guarded:
 % for c in range(2):
 if (k + ${c} < count) { ${folding.absorb(text, f"{acc}{v}", v, [place(f"k + {c}", True)], by, c)} }
@@ -52,7 +57,7 @@ if (k + ${c} < count) { ${folding.absorb(text, f"{acc}{v}", v, [place(f"k + {c}"
 % endfor
 </%def>
 ## All blocks of a tile; the last one may have fewer columns.
-<%def name="walk(together, turns, exactly=False)">
+<%def name="walk(together, turns, exactly=None)">
 const int full = count / 8;
 int n = ${f"warp % {across}" if across > 1 else 0};
 % if turns > 1:
@@ -64,30 +69,50 @@ for (; n < full; n += ${across}) { ${turn("n", 1, exactly=exactly)} }
 % endif
 if (count % 8${f" && full % {across} == warp % {across}" if across > 1 else ""}) { ${turn("full", 1, True, exactly)} }
 </%def>
-${mode.kernel_head("cmr_pairwise_matrix", parameters + domain.attr.parameters)} {
+${mode.kernel_head("cmr_pairwise_matrix", parameters + domain.attr.parameters + flags)} {
+% if by_products:
     ${mode.local_array("memory")}
     ${mode.local_array("largest")}
     ${mode.local_array("far")}
-% for one in (pairs, exact):
+% endif
+% for one in texts:
     ${terms.declare_tile(one)}
 % endfor
     ${domain.open_places()}
     ${mode.group_scratch(pairs.outer)}
+    const int item = (int)get_local_id(0), lane = item % 32, warp = item / 32;
+% if leaves:
+    int given_up = 0${", tiles = 0, far_tiles = 0" if by_formula else ""};
+% endif
+% if leaves and parts:
+    if (item == 0) left[CMR_GROUP] = 0;
+% endif
+% if parts:
+    const int todo = redo[CMR_GROUP / ${sharing}];
+    ${domain.open(f"CMR_GROUP / {parts}", parts * matrix.rows, "todo", f"(idx)(CMR_GROUP % {parts}) * {matrix.rows}")}
+    cmr_end_unless_int(todo && first < last);
+% else:
     ${domain.open("CMR_GROUP", matrix.rows)}
+% endif
     ${inputs.offset(pairs.pair.inputs, "batch")}
     ${pairs.uniforms()}
-    const int item = (int)get_local_id(0), lane = item % 32, warp = item / 32;
+% if by_products:
     if (item < 2) far[item] = 0;
     ${warps.put_rows(mode, matrix)}
+% endif
+    ${warps.my_rows(matrix)}
 % for v in mine:
     ${pairs.outer.declare(f"acc{v}")}
 % endfor
-% if not cpu:
+% if by_products and not cpu:
     ${my_rows()}
 % endif
+% if by_products:
     int turn = 0;
+% endif
     <%domain:each_tile tile="${tile}" staged="${True}">
         ${mode.sync()}
+% if by_products:
         if (item == 0) { far[turn ^ 1] = 0; }
         <%mode:each i="s" begin="0" end="count">
             ${domain.find("s")}
@@ -96,29 +121,51 @@ ${mode.kernel_head("cmr_pairwise_matrix", parameters + domain.attr.parameters)} 
         </%mode:each>
         ${mode.sync()}
         const int exactly = far[turn];
-        if (exactly) {
+        turn ^= 1;
+% endif
+% if leaves and by_formula:
+        tiles++;
+        far_tiles += exactly != 0;
+        given_up = ${patience} * (far_tiles - 1) > tiles;
+% elif leaves:
+        given_up = exactly;
+% endif
+% if leaves:
+        if (given_up) break;
+% endif
+% if by_formula:
+        ${"if (exactly)" if by_products else ""} {
             ${exact.uniforms()}
             <%mode:each i="s" begin="0" end="count">
+                ${"" if by_products else domain.find("s")}
                 ${terms.stage(exact, place("s", True), "s")}
             </%mode:each>
         }
         ${mode.sync()}
-        turn ^= 1;
-% if cpu:
+% endif
+% if by_products and cpu:
         ${my_rows()}
 % endif
         ${f"if ({matrix.places.has_rows()})" if domain.attr.scattered else ""} {
-        if (exactly) {
+% if by_formula:
+        ${"if (exactly)" if by_products else ""} {
             ${exact.uniforms()}
-% for v in mine:
+% for some in matrix.exact_rows if by_products else [mine]:
+            {
+% for v in some:
             ${exact.row(v, [f"row{v}"])}
             ${accumulators.open_tile(exact, v) if inner is not None else ""}
 % endfor
-            ${walk(matrix.exact_together, max(1, min(2, box.unroll) // matrix.exact_together), True)}
-% for v in mine:
+            ${walk(matrix.exact_together, max(1, min(2, box.unroll) // matrix.exact_together), some)}
+% for v in some:
             ${accumulators.close_tile(exact, v) if inner is not None else ""}
 % endfor
-        } else {
+            }
+% endfor
+        }
+% endif
+% if by_products:
+        ${"else" if by_formula else ""} {
 % for v in mine:
             ${accumulators.open_tile(pairs, v) if inner is not None else ""}
 % endfor
@@ -127,7 +174,11 @@ ${mode.kernel_head("cmr_pairwise_matrix", parameters + domain.attr.parameters)} 
             ${accumulators.close_tile(pairs, v) if inner is not None else ""}
 % endfor
         }
+% endif
         }
     </%domain:each_tile>
-    ${warps.meet(mode, domain, pairs, matrix.places, partial)}
+% if leaves:
+    if (item == 0) left[CMR_GROUP] = given_up;
+% endif
+    ${warps.meet(mode, domain, pairs, matrix.places, partial, todo="todo" if parts else None)}
 }

@@ -137,6 +137,7 @@ ${mode.kernel_head("cmr_pairwise_matrix_filter", parameters + domain.attr.parame
     const int item = (int)get_local_id(0), lane = item % 32, warp = item / 32;
     if (item < 4) far[item] = 0;
     ${warps.put_rows(mode, matrix)}
+    ${warps.my_rows(matrix)}
     ${declare_kept()}
 % for v in mine:
     float bar${v} = ${f"bars[batch * rows + row{v}]" if barred else matrix.worst};

@@ -238,6 +238,7 @@ ${mode.kernel_head("cmr_pairwise_matrix_wide", parameters + domain.attr.paramete
     for (int r = item; r < ${2 * rows_taken}; r += ${block}) tops[r] = 0;
 % endif
     ${warps.put_rows(mode, matrix)}
+    ${warps.my_rows(matrix)}
 % if not cpu:
 % for v in mine:
     ${pairs.row(v, [f"row{v}"])}

@@ -98,8 +98,8 @@ class Recurrence(Primitive):
         check_out(options.out, outputs, context)
         line = line_of(arguments, outputs, options)
         walked = mode is ComputeMode.SEQUENTIAL and line.window is None
-        steady = walked and not any(argument.signature.varies for argument in arguments.inputs[: self.order])
-        bound = self._bind(formula, not walked, steady)
+        steady = not any(argument.signature.varies for argument in arguments.inputs[: self.order])
+        bound = self._bind(formula, steady)
         box = options.box("recurrence" if walked else "scan", mode, context)
         maps = options.box("maps", mode, context)
         streaming = streams_past_caches(options, outputs)
@@ -173,19 +173,19 @@ class Recurrence(Primitive):
             return wide_integer(dtype) if self.kind == "linear" else np.dtype(np.float64)
         return _number(dtype, self)
 
-    def _bind(self, formula: Formula, anchored: bool, steady: bool) -> Recurrent:
+    def _bind(self, formula: Formula, steady: bool) -> Recurrent:
         value = value_dtype(formula.outputs[0])
-        key = (value, anchored, steady)
+        key = (value, steady)
         if key not in self._bound:
-            self._bound[key] = self._bound_of(value, value["b"], anchored, steady)
+            self._bound[key] = self._bound_of(value, value["b"], steady)
         return self._bound[key]
 
-    def _bound_of(self, value: DType, number: DType, anchored: bool, steady: bool) -> Recurrent:
+    def _bound_of(self, value: DType, number: DType, steady: bool) -> Recurrent:
         if self.kind == "linear":
-            return BoundLinear(self.order, value, number, anchored, steady)
+            return BoundLinear(self.order, value, number, steady)
         if self.kind == "moebius":
-            return BoundMoebius(value, number, anchored)
-        return BoundTropical("maximum" if self.kind == "max-plus" else "minimum", value, number, anchored)
+            return BoundMoebius(value, number)
+        return BoundTropical("maximum" if self.kind == "max-plus" else "minimum", value, number)
 
 
 def _only(value: Any) -> Any:

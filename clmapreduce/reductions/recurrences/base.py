@@ -6,6 +6,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Sequence
+from copy import copy
 from typing import cast as typed
 
 from clmapreduce.dtypes import DType, record
@@ -29,8 +30,16 @@ class Recurrent(Bound):
     states: tuple[Component, ...]
     steady: bool = False
 
-    def __init__(self, value: DType, number: DType, anchored: bool) -> None:
-        self.value, self.result, self.anchored = value, number, anchored
+    anchored: bool = False
+
+    def __init__(self, value: DType, number: DType) -> None:
+        self.value, self.result = value, number
+
+    def anchoring(self) -> Recurrent:
+        """The same recurrence, anchored."""
+        bound = copy(self)
+        bound.anchored = True
+        return bound
 
     def absorb(self, acc: Record, values: Sequence[Value], indices: Sequence[Node]) -> Record:
         for value, index in zip(values, indices, strict=True):

@@ -15,8 +15,8 @@ class BoundLinear(Recurrent):
     `v{row}`.
     """
 
-    def __init__(self, order: int, value: DType, number: DType, anchored: bool, steady: bool = False) -> None:
-        super().__init__(value, number, anchored)
+    def __init__(self, order: int, value: DType, number: DType, steady: bool = False) -> None:
+        super().__init__(value, number)
         self.order, self.steady = order, steady
         one, zero = number.type(1), number.type(0)
         self.components = (

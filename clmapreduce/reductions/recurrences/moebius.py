@@ -16,8 +16,8 @@ class BoundMoebius(Recurrent):
     result may pass through infinity. Matrices and fractions are scaled at each step.
     """
 
-    def __init__(self, value: DType, number: DType, anchored: bool) -> None:
-        super().__init__(value, number, anchored)
+    def __init__(self, value: DType, number: DType) -> None:
+        super().__init__(value, number)
         one, zero = number.type(1), number.type(0)
         self.components = tuple(Component(name, number, one if name in "ad" else zero) for name in "abcd")
         self.states = (Component("p", number, zero), Component("q", number, one))

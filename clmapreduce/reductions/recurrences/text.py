@@ -10,7 +10,7 @@ from typing import cast as typed
 
 from clmapreduce.dtypes import DType, Leaf, c_name, literal
 from clmapreduce.formula.formula import Formula, field_text
-from clmapreduce.formula.node import Record
+from clmapreduce.formula.node import Node, Record, Value
 from clmapreduce.formula.statements import Statements
 from clmapreduce.reductions.recurrences.base import Recurrent
 
@@ -23,16 +23,21 @@ class StateText:
     narrow: bool = False
 
     @property
-    def _dtypes(self) -> dict[str, DType]:
+    def dtypes(self) -> dict[str, DType]:
         return {c.name: c.dtype for c in self.bound.states}
+
+    @property
+    def parts(self) -> list[tuple[str, str]]:
+        """(number, C type) of one state."""
+        return [(name, c_name(dtype)) for name, dtype in self.dtypes.items()]
 
     def copy(self, state: str, source: str) -> str:
         """Declares `state` as a copy of `source`."""
-        return "\n".join(f"{c_name(d)} {state}_{name} = {source}_{name};" for name, d in self._dtypes.items())
+        return "\n".join(f"{c_name(d)} {state}_{name} = {source}_{name};" for name, d in self.dtypes.items())
 
     def start(self, state: str, formula: Formula) -> str:
         """Declares `state` as the one before the line, which the formula's value at index 0 says."""
-        declared = " ".join(f"{c_name(d)} {state}_{name};" for name, d in self._dtypes.items())
+        declared = " ".join(f"{c_name(d)} {state}_{name};" for name, d in self.dtypes.items())
         block = Statements(1, self.narrow)
         return declared + self._assigned(block, state, self.bound.start(self._value(block, formula, "0")))
 
@@ -44,15 +49,35 @@ class StateText:
     def act(self, state: str, acc: str, response: str = "") -> str:
         """Sets `state` to what the accumulator `acc` makes of it, with the state `response` for what it adds."""
         block = Statements(1, self.narrow)
-        maps = block.record(acc, {c.name: c.dtype for c in self.bound.components})
+        maps = self._map(block, acc)
         if response:
-            maps = self.bound.adding(maps, block.record(response, self._dtypes))
-        return self._assigned(block, state, self.bound.act(maps, block.record(state, self._dtypes)))
+            maps = self.bound.adding(maps, block.record(response, self.dtypes))
+        return self._assigned(block, state, self.bound.act(maps, block.record(state, self.dtypes)))
+
+    def assign(self, state: str, source: str) -> str:
+        """Sets `state` to `source`."""
+        return " ".join(f"{state}_{name} = {source}_{name};" for name in self.dtypes)
+
+    def image(self, state: str, acc: str) -> str:
+        """Sets `state` to what the accumulator `acc` gives whatever came before."""
+        block = Statements(1, self.narrow)
+        return self._assigned(block, state, self.bound.image(self._map(block, acc)))
+
+    def constant(self, acc: str, state: str) -> str:
+        """Sets the accumulator `acc` to the map that gives `state` whatever came before."""
+        block = Statements(1, self.narrow)
+        maps = self.bound.constant(block.record(state, self.dtypes))
+        block.assign({f"{acc}_{name}": node for name, node in maps.items()})
+        return "{\n" + str(block) + "\n}"
+
+    def output(self, block: Statements, state: str) -> Node:
+        """The result at the index that a state lies behind, as a node of a block."""
+        return self.bound.output(block.record(state, self.dtypes))
 
     def read(self, state: str, buffer: str, at: str) -> str:
         """Declares `state` as the record number `at` of a byte buffer."""
         places = self._places(buffer, at)
-        return "\n".join(f"{c_name(d)} {state}_{name} = {places[name]};" for name, d in self._dtypes.items())
+        return "\n".join(f"{c_name(d)} {state}_{name} = {places[name]};" for name, d in self.dtypes.items())
 
     def write(self, buffer: str, at: str, state: str) -> str:
         """Stores the state into a byte buffer as its record number `at`."""
@@ -63,13 +88,22 @@ class StateText:
     ) -> str:
         """Sets `state` to the one behind the index `at`, and hands the result there to `store`, if there is one."""
         block = Statements(1, self.narrow)
-        before, value = block.record(state, self._dtypes), self._value(block, formula, at)
+        before, value = block.record(state, self.dtypes), self._value(block, formula, at)
         text = self._assigned(block, state, self.bound.advance(before, value))
         if store is None:
             return text
         block = Statements(1, self.narrow)
-        block.add(store(block.texts(self.bound.output(block.record(state, self._dtypes))), at, 1))
+        block.add(store(block.texts(self.output(block, state)), at, 1))
         return f"{text}\n{{\n{block}\n}}"
+
+    def advance_from(self, state: str, values: Callable[[Statements], list[Value]]) -> str:
+        """Sets `state` to the one behind an index, of which a block is told the value."""
+        block = Statements(1, self.narrow)
+        before, value = block.record(state, self.dtypes), typed(Record, values(block)[0])
+        return self._assigned(block, state, self.bound.advance(before, value))
+
+    def _map(self, block: Statements, acc: str) -> Record:
+        return block.record(acc, {c.name: c.dtype for c in self.bound.components})
 
     def _places(self, buffer: str, at: str) -> dict[str, str]:
         layout = self.bound.state_layout
@@ -83,5 +117,5 @@ class StateText:
         return typed(Record, block.load(formula, at)[0])
 
     def _assigned(self, block: Statements, state: str, value: Record) -> str:
-        block.assign({f"{state}_{name}": value[name] for name in self._dtypes})
+        block.assign({f"{state}_{name}": value[name] for name in self.dtypes})
         return "{\n" + str(block) + "\n}"

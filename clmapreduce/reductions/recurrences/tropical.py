@@ -12,8 +12,8 @@ from clmapreduce.reductions.recurrences.base import Recurrent
 class BoundTropical(Recurrent):
     """choice: "maximum" or "minimum". Values have the fields a and b and the number before the line, s1."""
 
-    def __init__(self, choice: str, value: DType, number: DType, anchored: bool) -> None:
-        super().__init__(value, number, anchored)
+    def __init__(self, choice: str, value: DType, number: DType) -> None:
+        super().__init__(value, number)
         self.choice = choice
         never = number.type(-float("inf") if choice == "maximum" else float("inf"))
         self.components = (Component("a", number, number.type(0)), Component("b", number, never))

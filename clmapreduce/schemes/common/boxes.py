@@ -95,6 +95,8 @@ _PARALLEL_GPU = {
     "fused_small": replace(_GPU, block=32, unroll=1, groups=64),
     "fused_rows": replace(_GPU, block=128, unroll=1, groups=UNLIMITED),
 }
+_WAITING_GPU = {"scan": replace(_GPU, block=256, unroll=8)}
+"""Where groups may wait for each other, and take a tile each."""
 # On CPUs the parallel mode is there to be right, not fast; small groups keep PoCL's builds short.
 _PARALLEL_CPU = {
     name: replace(box, block=32, unroll=min(box.unroll, 2), groups=min(box.groups, 64))
@@ -123,6 +125,8 @@ def launch_box(scheme: str, mode: ComputeMode, facts: Facts) -> LaunchBox:
         # Elsewhere this mode is only there to be right; few groups keep the chain of accumulators short.
         return box if facts.kind == "cpu" else replace(box, bytes=16, groups=2)
     box = (_PARALLEL_CPU if facts.kind == "cpu" else _PARALLEL_GPU)[scheme]
+    if facts.kind != "cpu" and facts.groups_progress:
+        box = _WAITING_GPU.get(scheme, box)
     while box.block > facts.max_group_size:
         box = replace(box, block=box.block // 2)
     return box

@@ -36,10 +36,10 @@ S = TypeVar("S", bound=_Sized)
 def shrink_to_fit(
     box: B, build: Callable[[B], S], smaller: Callable[[B], B | None], memory: int
 ) -> tuple[B, S]:  # fmt: skip
-    """The box, or a smaller one whose arrays take no more than so many bytes, and what is built for it. smaller: gives
-    the next box; None for the last one, which is taken whatever it needs.
+    """The box, or a smaller one whose arrays fit so many bytes with the room between them, and what is built for it.
+    smaller: gives the next box; None for the last one, which is taken whatever it needs.
     """
     candidate = build(box)
-    while bytes_of(candidate.arrays) > memory and (less := smaller(box)) is not None:
+    while bytes_of(candidate.arrays) > memory - PADDING and (less := smaller(box)) is not None:
         box, candidate = less, build(less)
     return box, candidate

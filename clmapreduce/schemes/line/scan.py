@@ -1,4 +1,6 @@
-"""Scan in two passes: every group's total, then every group's prefixes behind the merge of the totals before it."""
+"""Scan in one pass where groups may wait for each other. Else in two: every group's total, then every group's prefixes
+behind the merge of the totals before it.
+"""
 
 from __future__ import annotations
 
@@ -17,6 +19,7 @@ from clmapreduce.schemes.common.local_arrays import accumulators
 from clmapreduce.schemes.common.vectors import lanes_of
 from clmapreduce.schemes.line.line_kernel import LineText, in_windows, inputs_of
 from clmapreduce.schemes.line.reduce import passing, reduce_stage, with_shares
+from clmapreduce.schemes.line.single_scan import Content, SingleScanText, plan_one_pass, takes_one_pass
 
 
 @dataclass(frozen=True, eq=False)
@@ -81,6 +84,9 @@ def plan_scan(
         for d in (narrow_op.result if narrow_op.spreads else narrow_op.value, *(c.dtype for c in narrow_op.components))
     )
     lanes = box.lanes(widest, plain and not narrow_op.locates)
+    if takes_one_pass(wide, line, mode, facts):
+        content = Content(narrow_op, wide, prefixes.exclusive, box.block, lanes, box.unroll)
+        return plan_one_pass(SingleScanText, layout, content, line, facts)
     rows = box.unroll
     tile = box.block * lanes * rows
     alone = line.window is None and line.length <= box.alone

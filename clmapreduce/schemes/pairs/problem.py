@@ -24,7 +24,8 @@ def places(scattered: bool, count: int) -> tuple[LocalArray, ...]:
 class PairProblem:
     """A pair with its operator. outputs: dtypes of the results in memory. few: whether items share a few rows and walk
     columns of their own. backend: whether the caller forces the columns to be split ("2D") or not ("1D"). wide: the
-    same for a vector of a few numbers as if it were a long one, for who can take it so.
+    same for a vector of a few numbers as if it were a long one, for who can take it so. short: the pair with the terms
+    of sums that it walks, likewise.
     """
 
     pair: Pair
@@ -33,3 +34,4 @@ class PairProblem:
     few: bool = False
     backend: str = "auto"
     wide: PairProblem | None = None
+    short: Pair | None = None

@@ -24,7 +24,7 @@ from clmapreduce.schemes.pairs.tiles import Tiles
 
 AnyScheme: TypeAlias = "type[PairScheme[Any]]"
 MATRIX: tuple[type[MatrixScheme[Any]], ...] = (
-    Exponentials, Chained, Weighted, NearestColumns, LongProducts, FewNumbers,
+    Exponentials, Chained, Weighted, NearestColumns, FewNumbers, LongProducts,
 )  # fmt: skip
 PORTABLE: tuple[AnyScheme, ...] = (LongValues, SharedRows, Tiles, Rows)
 SCHEMES: tuple[AnyScheme, ...] = (*MATRIX, *PORTABLE)

@@ -62,6 +62,26 @@ def test_softmaxes_of_long_weights() -> None:
                 assert product.slopes is not None and len(product.slopes) == 1
 
 
+@pytest.mark.parametrize("op", ["Sum", "LogSumExp"])
+def test_vectors_that_are_walked_elsewhere(op: str) -> None:
+    """Sums over up to 24 coordinates are terms, where groups that are far apart are computed by three pieces."""
+    for dim, points, stages in ((17, 10**5, 3), (24, 10**5, 3), (25, 10**5, 0), (24, 10**3, 0)):
+        passes = passes_of(form_of(f"{GAUSS.format(dim)}*Vj(2,1)" if op == "Sum" else f"-SqDist(Vi(0,{dim}),Vj(1,{dim}))", op))
+        for facts in (NEW, replace(NEW, fp64=False), replace(NEW, matrix_units=False)):
+            plan = passes.plan(Setting(Pairwise(points, points, 1, 10**7), PARALLEL, facts), (np.dtype("f4"),))
+            kernels = [stage.spec.kernel for stage in plan.stages]
+            assert kernels.count("cmr_pairwise_matrix") == (stages if facts == NEW else 0), (dim, points, kernels)
+            assert ("cmr_pairwise_matrix_long" in kernels) == (facts.matrix_units and (not stages or not facts.fp64))
+
+
+def test_what_else_is_walked_has_products_of_its_own() -> None:
+    """A sum over coordinates that is no exponent would be computed by its terms."""
+    for text in ("SqDist(Vi(0,20),Vj(1,20))*{0}", "(Vi(0,20)|Vj(1,20))*{0}"):
+        main = passes_of(form_of(text.format(GAUSS.format(20)))).main
+        layout = PairProblem(main.pair, main.bound, (np.dtype("f4"),), short=main.short)
+        assert main.short is not None and type(choice(layout)) is MatrixLongBox
+
+
 def test_vectors_in_order_are_taken_one_by_one() -> None:
     """A statement for each of so many numbers, and for each of several columns, would build for minutes."""
     for text, columns in (("Vi(0,18)-Vj(1,18)", 1), ("SqDist(Vi(0,20),Vj(1,20))", 4)):

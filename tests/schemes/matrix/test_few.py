@@ -2,11 +2,20 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-from typing import Any
-
 import numpy as np
 import pytest
+from support.exponent_sums import (
+    EPS,
+    KINDS,
+    TERM_ERROR,
+    adversarial,
+    assert_sums,
+    box_of,
+    exponents,
+    gaussian,
+    points,
+    run,
+)
 from support.pair_plans import layout_of
 from support.plans import PARALLEL, SEQUENTIAL
 
@@ -15,57 +24,13 @@ from clmapreduce.calls.options import Options
 from clmapreduce.calls.prepared import Prepared
 from clmapreduce.pairwise.call import PairCall, prepare_pairs, reduce_pairs
 from clmapreduce.reductions.pairs import PAIR_REDUCTIONS, PairOptions
-from clmapreduce.schemes.pairs.matrix.boxes import MATRIX_CPU, MatrixBox
 from clmapreduce.schemes.pairs.matrix.few import factoring_of
 from clmapreduce.schemes.pairs.matrix.parts.halves import OperandPieces
-from clmapreduce.vector import OPERATIONS, Variable, Vector
+from clmapreduce.vector import OPERATIONS, Variable
 
 pytestmark = pytest.mark.drawn(seldom="pocl")
 
 F = OPERATIONS
-EPS = float(np.finfo("f4").eps)
-TERM_ERROR = 3e-6
-"""What a term may be off by: products, sixteen 2^-22 of an exponent; and a few roundings."""
-
-
-def box_of(context: cm.Context, **more: Any) -> MatrixBox:
-    box = MATRIX_CPU if context.facts.kind == "cpu" else MatrixBox(128, 2, 128)
-    return replace(box, **more)
-
-
-def run(call: PairCall, arrays: Any, context: cm.Context, ranges: Any = None, **more: Any) -> Any:
-    """The results of the scheme."""
-    prepared = prepare_pairs(call, arrays, Options("parallel", context), box_of(context, **more), ranges)
-    assert isinstance(prepared, Prepared)
-    assert any(stage.spec.template.startswith("kernel/matrix/pairwise_matrix") for stage in prepared.executable.plan.stages)
-    return prepared.run()[0]
-
-
-def gaussian(dim: int, axis: int = 1) -> tuple[Vector, tuple[Variable, ...]]:
-    """exp(-|x - y|² · s) b with its variables."""
-    x, y, s = Variable(0, dim, 0), Variable(1, dim, 1), Variable(2, 1, 2)
-    b = Variable(3, 1, 1 if axis == 1 else 0)
-    return F["Exp"](-F["SqDist"](x, y) * s) * b, (x, y, s, b)
-
-
-def exponents(x: Any, y: Any, s: Any) -> Any:
-    return -np.square(x.astype("f8")[..., :, None, :] - y.astype("f8")[..., None, :, :]).sum(-1) * float(s[0])
-
-
-def assert_sums(result: Any, exponent: Any, weights: Any, label: Any = "") -> None:
-    """Every row within what its terms may be off by."""
-    terms = np.exp(exponent)
-    with np.errstate(invalid="ignore"):
-        off = np.where(terms > 0, terms * (TERM_ERROR + 8 * EPS * np.abs(exponent)), 0) @ np.abs(weights)
-    expected = terms @ weights
-    assert result.shape == expected.shape
-    assert np.all(np.abs(result - expected) <= off + 1e-37), (label, np.max(np.abs(result - expected) / (off + 1e-37)))
-
-
-def points(rng: np.random.Generator, count: int, dim: int, centre: float = 0.0, width: float = 1.0) -> Any:
-    return (centre + width * rng.random((count, dim)) / dim**0.5).astype("f4")
-
-
 @pytest.mark.parametrize("across", [1, 2])
 def test_sums(context: cm.Context, rng: np.random.Generator, across: int) -> None:
     """Rows and columns around blocks, tiles and groups; one kernel for all of them."""
@@ -93,37 +58,6 @@ def test_half_a_block(context: cm.Context, rng: np.random.Generator, blocks: int
             assert_sums(result, exponents(arrays[x], arrays[y], scale), arrays[b].astype("f8"), (rows, width))
 
 
-def adversarial(rng: np.random.Generator, kind: str) -> tuple[Any, Any, Any]:
-    """(rows, columns, scale) that a matrix of 16 bits might not bear."""
-    x, y, s = points(rng, 70, 3), points(rng, 193, 3), np.ones(1, "f4")
-    if kind == "far from the origin":
-        return x + np.float32(1000), y + np.float32(1000), s
-    if kind == "forty bandwidths wide":
-        return 40 * x, 40 * y, s
-    if kind == "two clusters":  # tiles that pass, and tiles that do not
-        y[96:] += 30
-        return x, y, s
-    if kind == "beyond 16 bits":
-        return 1e6 * x, 1e6 * y, s * np.float32(1e-12)
-    if kind == "tiny":
-        return np.float32(1e-6) * x, np.float32(1e-6) * y, s * np.float32(1e12)
-    if kind == "denormals":
-        return np.float32(1e-39) * x, np.float32(1e-39) * y, s
-    if kind == "all the same":
-        return np.repeat(x[:1], 70, 0), np.repeat(x[:1], 193, 0), s
-    if kind == "rows the same":
-        return np.repeat(x[:1], 70, 0), 1e5 * y, s * np.float32(1e-11)
-    assert kind == "duplicates"
-    y[:70] = x
-    return x, y, s * np.float32(12)
-
-
-KINDS = (
-    "far from the origin", "forty bandwidths wide", "two clusters", "beyond 16 bits", "tiny", "denormals", "all the same",
-    "rows the same", "duplicates",
-)  # fmt: skip
-
-
 def test_adversarial_points(context: cm.Context, rng: np.random.Generator) -> None:
     """As exact as promised, by this scheme and by the portable one."""
     formula, (x, y, s, b) = gaussian(3)
@@ -135,7 +69,8 @@ def test_adversarial_points(context: cm.Context, rng: np.random.Generator) -> No
             assert_sums(result, exponents(xs, ys, scale), arrays[b].astype("f8"), kind)
 
 
-def test_numbers_that_are_none(context: cm.Context, rng: np.random.Generator) -> None:
+@pytest.mark.parametrize("again", [0, 1])
+def test_numbers_that_are_none(context: cm.Context, rng: np.random.Generator, again: int) -> None:
     """Infinities and NaN among rows and columns reach the sums that they belong to, and no others."""
     formula, (x, y, s, b) = gaussian(3)
     call = PairCall(formula, PAIR_REDUCTIONS["Sum"], 1)
@@ -143,14 +78,14 @@ def test_numbers_that_are_none(context: cm.Context, rng: np.random.Generator) ->
     xs[3, 1], xs[66, 0], xs[40, 2] = np.nan, np.inf, -np.inf
     weights = rng.random((193, 1)).astype("f4")
     arrays = {x: xs, y: ys, s: np.ones(1, "f4"), b: weights}
-    result = run(call, arrays, context)
+    result = run(call, arrays, context, fine=again)
     fine = np.isfinite(xs).all(1)
     assert_sums(result[fine], exponents(xs[fine], ys, arrays[s]), weights.astype("f8"))
     assert np.isnan(result[3]) and (result[[66, 40]] == 0).all()
     ys[7, 0] = np.nan
-    assert np.isnan(run(call, arrays, context)).all()
+    assert np.isnan(run(call, arrays, context, fine=again)).all()
     ys[7, 0] = np.inf
-    result = run(call, arrays, context)
+    result = run(call, arrays, context, fine=again)
     others = np.arange(193) != 7
     assert_sums(result[fine], exponents(xs[fine], ys[others], arrays[s]), weights[others].astype("f8"))
 
@@ -277,9 +212,9 @@ def test_what_the_scheme_leaves_to_others() -> None:
 def test_pieces_meet_their_partners(count: int) -> None:
     """Along the depth stand r h·h, h·l and l·h of every number, and each side's addend beside ones."""
     slots = OperandPieces(count)
-    pairs = list(zip(slots.rows(), slots.columns(), strict=True))
+    pairs = slots.meetings
     assert len(pairs) == 16 * slots.steps and slots.steps == -(-(3 * count + 6) // 16)
     for k in range(count):
-        assert {(f"r{k}h", f"r{k}h"), (f"r{k}h", f"r{k}l"), (f"r{k}l", f"r{k}h")} <= set(pairs)
+        assert {(f"s{k}h", f"s{k}h"), (f"s{k}h", f"s{k}l"), (f"s{k}l", f"s{k}h")} <= set(pairs)
     ones = {(f"n{i}", "1.0f") for i in range(3)} | {("1.0f", f"n{i}") for i in range(3)}
     assert ones <= set(pairs) and pairs.count(("0.0f", "0.0f")) == 16 * slots.steps - 3 * count - 6

@@ -19,7 +19,8 @@ class MatrixBox:
     two. unroll: of the loop over a tile, 8 columns a turn. share: every so many exponentials are left to
     multiplications; 0: none. ahead: blocks of 8 columns between two questions whether one of them matters, where few
     do. sample: every how many columns are looked at beforehand, to know what may matter; 0: none. groups, tiles,
-    merge_block: as in a PairBox.
+    merge_block: as in a PairBox. fine: blocks of 16 rows per warp where groups far apart are computed again, by three
+    pieces a number; a divisor of blocks. 0: they are computed by the formula itself.
     """
 
     block: int
@@ -33,6 +34,7 @@ class MatrixBox:
     groups: int = 40
     tiles: int = 4
     merge_block: int = 128
+    fine: int = 0
 
 
 @dataclass(frozen=True)
@@ -51,8 +53,11 @@ class MatrixWideBox(MatrixBox):
 
 
 def whole_tiles(box: MatrixBox) -> bool:
-    """Whether warps share rows evenly, and a tile is of whole turns of the loop over it."""
-    return box.block // 32 % box.across == 0 and 8 * box.unroll <= max(box.tile, 64) and box.tile % 16 == 0
+    """Whether warps share rows evenly, groups that are computed again too, and a tile is of whole turns of the loop
+    over it.
+    """
+    shared = box.block // 32 % box.across == 0 and not (box.fine and box.blocks % box.fine)
+    return shared and 8 * box.unroll <= max(box.tile, 64) and box.tile % 16 == 0
 
 
 MATRIX_FEW, SHARED_BY_TWO = 7, 5
@@ -88,6 +93,23 @@ def matrix_box(
     if terms <= FEW_TERMS and (steps > 2 or work > LIGHT):
         return MatrixBox(128, 4, 256 if steps < 4 else 128, share=share)
     return MatrixBox(256, 2, 512, share=share)
+
+
+FEWEST_FINE = 4
+"""Numbers of a vector from which on three pieces a number are faster than the formula itself."""
+FINE_OPERANDS = 20
+"""Operands of rows that an item holds there, at most; each takes four registers."""
+FINE_REGISTERS = {256: 128, 128: 168}
+"""Registers of an item where groups may be computed with them, at most, by work-items of a group: so that two groups
+run at once, or three. The compiler would take up to 255, for tiles that are computed by the formula itself.
+"""
+
+
+def fine_pays(numbers: Sequence[int], pairs: int) -> bool:
+    """Whether groups that are far apart are better computed again by three pieces a number. numbers: of each product's
+    vectors.
+    """
+    return len(numbers) == 1 and numbers[0] >= FEWEST_FINE and pairs >= SOME_PAIRS
 
 
 def filter_box(

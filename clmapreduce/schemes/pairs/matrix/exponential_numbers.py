@@ -3,7 +3,7 @@ cut into pieces of 16 bits where they were computed, and multiplied by the weigh
 
 Scalars are scaled by a power of two for every row: the largest so far is at 2^13 to 2^16, and where a stage brings a
 larger one, what was summed is scaled again. Weights are scaled by a power of two for every number and stage. Two pieces
-hold 20 binary digits of what is not far below the largest; `parts/guard` says where that is not enough.
+hold 20 binary digits of what is not far below the largest; `parts/scaled_halves` says where that is not enough.
 Sums are kept over the row's scale, such that the largest scalar counts as 1/8 to 1: they stay finite where the sum of
 the weights' magnitudes does.
 Sums inside the instructions are cut off, not rounded: every stage's products are summed alone, then added. Those of
@@ -18,10 +18,9 @@ from functools import cached_property
 
 from clmapreduce.plan import LocalArray
 from clmapreduce.schemes.pairs.matrix.boxes import MatrixWideBox
-from clmapreduce.schemes.pairs.matrix.parts.guard import DigitGuard
 from clmapreduce.schemes.pairs.matrix.parts.halves import COLUMN_WORDS, DEPTH, ROW_WORDS, HalfOperands, power_of_two
 from clmapreduce.schemes.pairs.matrix.parts.long_numbers import LongNumbers
-from clmapreduce.schemes.pairs.matrix.parts.scaled_halves import AT_MOST, MOST, ScaledScalars
+from clmapreduce.schemes.pairs.matrix.parts.scaled_halves import AT_MOST, MOST, DigitGuard, ScaledScalars
 from clmapreduce.schemes.pairs.parts.pair_formulas import PairText
 
 LARGEST = 14

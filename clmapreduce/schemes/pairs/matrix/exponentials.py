@@ -15,7 +15,7 @@ from clmapreduce.lowering.bilinear import Factoring
 from clmapreduce.modes import ComputeMode
 from clmapreduce.plan import Arguments, Facts, LocalArray, Plan, Stage
 from clmapreduce.schemes.common.kernel_data import KernelText, Target
-from clmapreduce.schemes.common.local_arrays import bytes_of, shrink_to_fit
+from clmapreduce.schemes.common.local_arrays import PADDING, bytes_of, shrink_to_fit
 from clmapreduce.schemes.pairs.fallback import Launches
 from clmapreduce.schemes.pairs.matrix.boxes import MatrixWideBox, RedoBox, matrix_wide_box, redo_box, whole_tiles
 from clmapreduce.schemes.pairs.matrix.exponential_numbers import ExponentialNumbers
@@ -135,7 +135,7 @@ class _Wide:
         """With batches of columns that leave few items idle, or shorter ones where local memory asks for them."""
         box = self.box
         texts = [self._text(stages * box.tile) for stages in range(1, max(4, box.block // box.tile) + 1)]
-        fitting = [text for text in texts if bytes_of(text.arrays) <= self.facts.local_memory]
+        fitting = [text for text in texts if bytes_of(text.arrays) <= self.facts.local_memory - PADDING]
         return min(fitting or texts[:1], key=lambda text: -(-text.batch // box.block) / text.batch)
 
     def _text(self, batch: int) -> ExponentialNumbers:

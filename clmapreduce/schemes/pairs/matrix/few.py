@@ -12,16 +12,27 @@ from typing import ClassVar
 from clmapreduce.domain.dense import Pairwise
 from clmapreduce.domain.partition import Partition, PartitionLimits
 from clmapreduce.lowering.bilinear import Factoring, factored_pair
+from clmapreduce.lowering.lower import MOST_UNROLLED, UNROLLED
 from clmapreduce.lowering.pair import Pair
 from clmapreduce.modes import ComputeMode
 from clmapreduce.plan import Arguments, Facts, LocalArray, Plan, Stage
 from clmapreduce.schemes.common.kernel_data import Target
-from clmapreduce.schemes.common.local_arrays import PADDING, accumulators, shrink_to_fit
+from clmapreduce.schemes.common.local_arrays import accumulators, shrink_to_fit
 from clmapreduce.schemes.pairs.fallback import Launches
-from clmapreduce.schemes.pairs.matrix.boxes import MatrixBox, filter_box, matrix_box, whole_tiles
+from clmapreduce.schemes.pairs.matrix.boxes import (
+    FEW_TERMS,
+    FINE_OPERANDS,
+    FINE_REGISTERS,
+    MatrixBox,
+    filter_box,
+    fine_pays,
+    matrix_box,
+    whole_tiles,
+)
 from clmapreduce.schemes.pairs.matrix.filter import NearOperands
 from clmapreduce.schemes.pairs.matrix.matrix_kernel import MatrixKernel
-from clmapreduce.schemes.pairs.matrix.parts.halves import HalfOperands, OperandPieces
+from clmapreduce.schemes.pairs.matrix.parts.fine_halves import FineOperands, FinePieces
+from clmapreduce.schemes.pairs.matrix.parts.halves import ROW_WORDS, HalfOperands, OperandPieces
 from clmapreduce.schemes.pairs.matrix.scheme import MATRIX_LIMITS, MatrixScheme
 from clmapreduce.schemes.pairs.matrix.thresholds import Sample, sample_of
 from clmapreduce.schemes.pairs.merge import targets_of
@@ -30,14 +41,16 @@ from clmapreduce.schemes.pairs.problem import LONGEST_CHAIN, PairProblem, places
 
 FILTERED = 6
 """Operations per pair from which on a filter in front of them is worth it."""
+REDO, REDO_FORMULA = "redo0", "redo1"
+"""Which groups gave up; and which did so again."""
 STARTS = (MatrixBox(256, 2, 256), MatrixBox(128, 2, 256), MatrixBox(128, 1, 128))
 """Boxes from which tuning starts."""
 
 
-def factoring_of(layout: PairProblem, mode: ComputeMode) -> Factoring | None:
+def factoring_of(layout: PairProblem, mode: ComputeMode, limit: int = UNROLLED) -> Factoring | None:
     """The products of a pair that are but exponents, so that what they are off by is a share of the results' terms; or
-    the only value, where it decides which columns can matter. None where there are none, or where the scheme needs an
-    order of merging that is not free.
+    the only value, where it decides which columns can matter. None where there are none of up to `limit` summands, or
+    where the scheme needs an order of merging that is not free.
     """
     bound, pair = layout.bound, layout.pair
     if mode is ComputeMode.SEQUENTIAL or layout.few or not bound.commutative:
@@ -51,7 +64,7 @@ def factoring_of(layout: PairProblem, mode: ComputeMode) -> Factoring | None:
     if not bound.smooth:
         return None
     exponents = pair.width if bound.exponents else 0
-    return factored_pair(pair, exponents=exponents, every=False, summed=bound.summed)
+    return factored_pair(pair, limit, exponents=exponents, every=False, summed=bound.summed)
 
 
 SHORT_TILE = 64
@@ -72,16 +85,28 @@ class _FewKernel(MatrixKernel):
 
 @dataclass(frozen=True, eq=False)
 class FewNumbersKernel(_FewKernel):
-    """Exponents are products."""
+    """Exponents are products. by_products, by_formula: which tiles there are: within the error bound, and beyond.
+    leaves: whether groups give up: at their first tile beyond it; or, if there are both, where beside one tile
+    more than one in `patience` is. parts: where only groups are computed that gave up before, how many there are for
+    each of that launch; 0: all are. sharing: so many have a flag in common.
+    """
 
     template = "kernel/matrix/pairwise_matrix"
+    patience: ClassVar[int] = 8
+    by_products: bool = True
+    by_formula: bool = True
+    leaves: bool = False
+    parts: int = 0
+    sharing: int = 1
 
     @property
     def arrays(self) -> tuple[LocalArray, ...]:
         matrix, tile = self.matrix, self.tile
-        tiles = (*matrix.pairs.tile(tile, aligned=True), *self.pairs.tile(tile, aligned=True))
+        operands = matrix.operand_arrays(2) if self.by_products else ()
+        texts = [matrix.pairs] * self.by_products + [self.pairs] * self.by_formula
+        tiles = [array for text in texts for array in text.tile(tile, aligned=True)]
         apart, sums = places(self.scattered, tile), accumulators(self.pairs.bound, self.block)
-        return (*matrix.operand_arrays(2), *tiles, *apart, *sums)
+        return (*operands, *tiles, *apart, *sums)
 
 
 @dataclass(frozen=True, eq=False)
@@ -117,6 +142,13 @@ class _Matrix:
         return NearOperands(exact, self.factoring, self.box, registers)
 
     @property
+    def fine(self) -> bool:
+        """Whether groups that give up are computed again, by more pieces a number."""
+        suits = self.facts.fp64 and not self.layout.bound.side and not self.half
+        fits = 0 < self.box.fine <= most_fine(self.factoring, self.box, self.facts)
+        return suits and fits and self.box.blocks % self.box.fine == 0
+
+    @property
     def half(self) -> bool:
         """Whether all rows are one group's, whose last block has eight of them at most."""
         shared = self.box.block == 32 * self.box.across
@@ -140,12 +172,14 @@ class _Matrix:
     def kernel(self) -> MatrixKernel:
         """The kernel over all pairs."""
         text, partition, scattered = self.text, self.partition, self.domain.scattered
-        target, out = Target.of(self.mode, self.facts, self.domain.narrow), targets_of(partition, text.exact.outputs)[1]
+        out = targets_of(partition, text.exact.outputs)[1]
+        target = self.target if self.fine else Target.of(self.mode, self.facts, self.domain.narrow)
         block, barred = self.box.block, self.sample is not None
         if not isinstance(text, NearOperands):
             return FewNumbersKernel(
-                target, text.exact, tuple(out), block, partition.word, partition.partial, text, scattered
-            )
+                target, text.exact, tuple(out), block, partition.word, partition.partial, text, scattered,
+                by_formula=not self.fine, leaves=self.fine,
+            )  # fmt: skip
         behind = (*out, *(["__global const float *restrict bars"] if barred else []))
         return FilterKernel(
             target, text.exact, behind, block, partition.word, partition.partial, text, scattered, barred
@@ -155,15 +189,79 @@ class _Matrix:
     def arrays(self) -> tuple[LocalArray, ...]:
         return self.kernel.arrays
 
+    @property
+    def groups(self) -> int:
+        """Groups of a launch over pairs."""
+        return self.partition.groups * self.domain.batch
+
     def stage(self) -> Stage:
         """The launch over all pairs."""
         layout, partition = self.layout, self.partition
         targets = targets_of(partition, layout.outputs)[0]
-        names = tuple(pair_input.name for pair_input in layout.pair.inputs)
+        names = layout.pair.names
         bars = ("scratch2",) if self.sample is not None else ()
-        arguments: Arguments = (*names, *targets, *bars, *partition.behind)
-        groups = partition.groups * self.domain.batch
-        return Stage(self.kernel, groups, self.box.block, arguments, (*names, *bars, *partition.read), targets)
+        flags = (REDO,) if self.fine else ()
+        arguments: Arguments = (*names, *targets, *bars, *partition.behind, *flags)
+        reads = (*names, *bars, *partition.read)
+        return Stage(self.kernel, self.groups, self.box.block, arguments, reads, (*targets, *flags))
+
+    def again_stages(self, memory: int) -> list[Stage]:
+        """The launches over the groups that gave up: by three pieces a number, and by the formula alone. memory: bytes
+        of local memory for their tiles.
+        """
+        fine, formula = (REDO, REDO_FORMULA), (REDO_FORMULA,)
+        return [self._again_stage(False, fine, memory), self._again_stage(True, formula, memory)]
+
+    def _again_stage(self, last: bool, flags: tuple[str, ...], memory: int) -> Stage:
+        """last: whether by the formula alone. flags: the arrays of who is computed, and of who gives up again, if
+        any.
+        """
+        partition, names, target = self.partition, self.layout.pair.names, self.target
+        targets, out = targets_of(partition, self.layout.outputs)
+
+        def kernel(box: MatrixBox) -> FewNumbersKernel:
+            text = FineOperands(self.text.exact, self.factoring, box, self.text.registers)
+            return FewNumbersKernel(
+                target, text.exact, tuple(out), box.block, partition.word, partition.partial, text,
+                self.domain.scattered, by_products=not last, leaves=not last, parts=self.parts,
+                sharing=1 if last else self.parts,
+            )  # fmt: skip
+
+        # exponents are too far apart for polynomials
+        box, spec = shrink_to_fit(replace(self.box, share=0, blocks=self.box.fine), kernel, _shorter, memory)
+        arguments: Arguments = (*names, *targets, *partition.behind, *flags)
+        reads = (*names, *partition.read, flags[0])
+        return Stage(spec, self.parts * self.groups, box.block, arguments, reads, (*targets, *flags[1:]))
+
+    @property
+    def target(self) -> Target:
+        """Of kernels where groups give up."""
+        registers = FINE_REGISTERS.get(self.box.block, 0)
+        return Target.of(self.mode, self.facts, self.domain.narrow, registers=registers)
+
+    @property
+    def parts(self) -> int:
+        """Groups that compute again what one has given up."""
+        return self.box.blocks // self.box.fine
+
+    @property
+    def scratch(self) -> dict[str, int]:
+        """Bytes of the flags of groups that gave up."""
+        return {REDO: 4 * self.groups, REDO_FORMULA: 4 * self.groups * self.parts}
+
+
+def most_fine(factoring: Factoring, box: MatrixBox, facts: Facts) -> int:
+    """Blocks of 16 rows per warp, such that local memory and registers hold them with three pieces a number: all of
+    the box, or one in so many; 0 where there are none.
+    """
+    steps = sum(FinePieces(len(product.rows)).steps for product in factoring.products)
+    fitting = facts.local_memory // 8 * 7 // (4 * ROW_WORDS * steps * (box.block // 32 // box.across))
+    most = min(fitting, max(1, FINE_OPERANDS // steps))
+    return next((n for n in range(min(box.blocks, most), 0, -1) if box.blocks % n == 0), 0)
+
+
+def _shorter(box: MatrixBox) -> MatrixBox | None:
+    return replace(box, tile=box.tile // 2) if box.tile > 8 else None
 
 
 def _smaller(box: MatrixBox) -> MatrixBox | None:
@@ -182,14 +280,15 @@ class FewNumbers(MatrixScheme[MatrixBox]):
     limits: ClassVar = {
         ComputeMode.PARALLEL: {
             **MATRIX_LIMITS, "tile": (16, 1024), "across": (1, 8), "unroll": (1, 16), "ahead": (1, 16),
-            "sample": (0, 64),
+            "sample": (0, 64), "fine": (0, 4),
         },
     }  # fmt: skip
 
     @cached_property
     def factoring(self) -> Factoring | None:
         """The products that the values are made of."""
-        return factoring_of(self.layout, self.mode)
+        limit = UNROLLED if self.layout.short is None else MOST_UNROLLED
+        return factoring_of(self.short_form, self.mode, limit)
 
     @property
     def suits(self) -> bool:
@@ -198,19 +297,37 @@ class FewNumbers(MatrixScheme[MatrixBox]):
     @property
     def pays(self) -> bool:
         pair, side = self.layout.pair, self.layout.bound.side
-        return pair.expansion is None and not pair.contractions and not (side and pair.cost < FILTERED)
+        if pair.contractions:
+            return not side and self._fine_pays and len(self._left.terms.rows) <= FEW_TERMS
+        return pair.expansion is None and not (side and pair.cost < FILTERED)
+
+    @cached_property
+    def _left(self) -> Pair:
+        """What is left of the pair beside its products."""
+        assert self.factoring is not None
+        pair, products = self.short_form.pair, self.factoring.products
+        return Pair(pair.inputs, self.factoring.values, pair.width, bilinear=products)
+
+    @property
+    def _fine_pays(self) -> bool:
+        """Whether groups that are far apart are better computed again by three pieces a number."""
+        products = self.factoring.products if self.factoring is not None else ()
+        pairs = self.domain.rows * self.domain.batch * self.domain.columns
+        return self.facts.fp64 and fine_pays([len(product.rows) for product in products], pairs)
 
     @property
     def box(self) -> MatrixBox | None:
         if self.factoring is None:
             return None
-        pair, bound, products = self.layout.pair, self.layout.bound, self.factoring.products
+        bound, products = self.layout.bound, self.factoring.products
         steps = sum(OperandPieces(len(product.rows)).steps for product in products)
         rows, columns, padded = self.domain.rows * self.domain.batch, self.domain.columns, self.domain.padded()
         if bound.side:
             return filter_box(steps, bound.capacity, rows, columns, padded)
-        bilinear_pair = Pair(pair.inputs, self.factoring.values, pair.width, bilinear=products)
-        return matrix_box(steps, bilinear_pair.cost, len(bilinear_pair.terms.rows), rows, columns, padded)
+        box = matrix_box(steps, self._left.cost, len(self._left.terms.rows), rows, columns, padded)
+        if not self._fine_pays:
+            return box
+        return replace(box, fine=most_fine(self.factoring, box, self.facts))
 
     def starts(self) -> Sequence[MatrixBox]:
         return STARTS if self.layout.pair.expansion is None and self.suits else ()
@@ -222,16 +339,21 @@ class FewNumbers(MatrixScheme[MatrixBox]):
         """Tiles are as long as the box says, or as local memory allows; where little is left for them, groups are
         smaller.
         """
-        box, matrix = shrink_to_fit(box, self._tiling, _smaller, self.facts.local_memory - PADDING)
+        box, matrix = shrink_to_fit(box, self._tiling, _smaller, self.facts.local_memory)
         text, partition, sample = matrix.text, matrix.partition, matrix.sample
         cells = f"{text.rows} rows a group, {box.tile} columns a tile, {text.steps} matrix instructions a block"
         why = f"{partition.why}; {cells}"
         if sample is not None:
             why += f", bars from every {box.sample} columns, the best of {sample.buckets} buckets of them"
         stages = [*(sample.stages() if sample is not None else []), matrix.stage()]
-        launches = Launches(stages, sample.scratch if sample is not None else {})
+        scratch = sample.scratch if sample is not None else {}
+        if matrix.fine:
+            stages += matrix.again_stages(self.facts.local_memory)
+            scratch = {**scratch, **matrix.scratch}
+            why += "; groups far apart again, by three pieces a number"
+        launches = Launches(stages, scratch)
         return self.with_merge(launches, text.exact, box, partition, why)
 
     def _tiling(self, box: MatrixBox) -> _Matrix:
         assert self.factoring is not None
-        return _Matrix(self.layout, self.factoring, self.domain, self.mode, self.facts, box)
+        return _Matrix(self.short_form, self.factoring, self.domain, self.mode, self.facts, box)

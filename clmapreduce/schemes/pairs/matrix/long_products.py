@@ -12,7 +12,7 @@ from clmapreduce.domain.partition import Partition, PartitionLimits
 from clmapreduce.modes import ComputeMode
 from clmapreduce.plan import Arguments, LocalArray, Plan, Stage
 from clmapreduce.schemes.common.kernel_data import Target
-from clmapreduce.schemes.common.local_arrays import PADDING, accumulators, shrink_to_fit
+from clmapreduce.schemes.common.local_arrays import accumulators, shrink_to_fit
 from clmapreduce.schemes.pairs.fallback import Launches, Unfinished
 from clmapreduce.schemes.pairs.matrix.boxes import MatrixLongBox, matrix_long_box, narrower, within_registers
 from clmapreduce.schemes.pairs.matrix.matrix_kernel import MatrixKernel
@@ -144,7 +144,7 @@ class LongProducts(MatrixScheme[MatrixLongBox]):
         """Warps are as broad as the box says, or as registers and local memory allow."""
         two_sums = len(self.products) > 1 or self._tiling(box).text.steps > LONGEST
         box = within_registers(box, two_sums)
-        box, tiling = shrink_to_fit(box, self._tiling, narrower, self.facts.local_memory - PADDING)
+        box, tiling = shrink_to_fit(box, self._tiling, narrower, self.facts.local_memory)
         text, partition = tiling.text, tiling.partition
         cells = f"tiles of {text.rows} rows and {box.tile} columns by matrix instructions"
         if tiling.may_give_up:

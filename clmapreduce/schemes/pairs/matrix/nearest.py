@@ -15,7 +15,7 @@ from clmapreduce.modes import ComputeMode, Scope
 from clmapreduce.plan import Arguments, LocalArray, Plan, Stage
 from clmapreduce.reductions.pairs.kmin import BoundKMin
 from clmapreduce.schemes.common.kernel_data import Target
-from clmapreduce.schemes.common.local_arrays import PADDING, shrink_to_fit
+from clmapreduce.schemes.common.local_arrays import shrink_to_fit
 from clmapreduce.schemes.pairs.boxes import WIDE_SCRATCH
 from clmapreduce.schemes.pairs.fallback import FallbackLaunches, Unfinished
 from clmapreduce.schemes.pairs.matrix.boxes import (
@@ -291,7 +291,7 @@ class NearestColumns(MatrixScheme[MatrixNearestBox]):
         """Warps are as broad as the box says, or as registers and local memory allow."""
         two_sums = self._tiling(box).text.steps > LONGEST
         box = within_registers(box, two_sums)
-        box, tiling = shrink_to_fit(box, self._tiling, narrower, self.facts.local_memory - PADDING)
+        box, tiling = shrink_to_fit(box, self._tiling, narrower, self.facts.local_memory)
         text, partition, fallback = tiling.text, tiling.partition, tiling.fallback
         cells = f"tiles of {text.rows} rows and {box.tile} columns by matrix instructions"
         lists = text.lists_each * partition.splits

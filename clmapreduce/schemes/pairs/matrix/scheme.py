@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Sequence
+from dataclasses import replace
 
 from clmapreduce.modes import ComputeMode
 from clmapreduce.schemes.common.boxes import Limits
@@ -21,6 +22,12 @@ class MatrixScheme(PairScheme[B]):
     def long_form(self) -> PairProblem:
         """The problem with its vector as a long one, where there are two ways to take it."""
         return self.layout.wide or self.layout
+
+    @property
+    def short_form(self) -> PairProblem:
+        """The problem with the terms of sums that are else walked, where they are few enough."""
+        short = self.layout.short
+        return self.layout if short is None else replace(self.layout, pair=short, short=None)
 
     @property
     @abstractmethod

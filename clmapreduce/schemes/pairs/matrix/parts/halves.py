@@ -15,7 +15,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import ClassVar
+from typing import ClassVar, Protocol
 
 from clmapreduce.dtypes import FLOAT32
 from clmapreduce.formula.fast import EXP2_FAST, exp2_near
@@ -32,14 +32,31 @@ from clmapreduce.schemes.pairs.parts.pair_formulas import PairText
 
 DEPTH = 16
 """Pieces that one instruction takes."""
+ONE = "1.0f"
+"""The piece that pieces of addends meet."""
 ROW_WORDS, COLUMN_WORDS = 128, 64
 """Words of an operand of one instruction: of 16 rows, and of 8 columns."""
 SAMPLES = 8
 """Rows whose mean is the centre of a group's."""
+EXACT_TERMS = 24
+"""Numbers of its rows that an item holds at once where the formula itself is computed: others need the registers."""
 LIMIT = 16.0
 """The error of a sum of products is about 2⁻²² of the magnitudes that meet in it: they may add up to so much."""
 LARGEST_ROW, LARGEST_COLUMN = 3, 1e4
 """Rows are scaled to about 2³; columns stay below this, far from the 65,504 where 16 bits end."""
+
+
+class Pieces(Protocol):
+    """Where the pieces of a product lie along the depth of its instructions."""
+
+    @property
+    def steps(self) -> int: ...
+
+    @property
+    def high(self) -> int: ...
+
+    @property
+    def meetings(self) -> list[tuple[str, str]]: ...
 
 
 @dataclass(frozen=True)
@@ -59,24 +76,35 @@ class OperandPieces:
         """The number of that piece."""
         return 3 * self.count + 6
 
-    def rows(self) -> list[str]:
-        """The pieces of a row in their order: r0h, r0l, … of its numbers, n0 n1 n2 of what it adds."""
-        own = [piece for k in range(self.count) for piece in (f"r{k}h", f"r{k}h", f"r{k}l")]
-        return self._filled([*own, "n0", "n1", "n2", *["1.0f"] * 3, self.lift])
+    @property
+    def high(self) -> int:
+        """Instructions whose sum is a product's; the others' is scaled, and joins it afterwards."""
+        return self.steps
 
-    def columns(self) -> list[str]:
-        """The pieces of a column that they meet."""
-        own = [piece for k in range(self.count) for piece in (f"r{k}h", f"r{k}l", f"r{k}h")]
-        return self._filled([*own, *["1.0f"] * 3, "n0", "n1", "n2", "1.0f" if self.lift else ""])
+    @property
+    def meetings(self) -> list[tuple[str, str]]:
+        """The pieces of a row with those of a column that they meet: s0h, s0l, … of numbers, n0 n1 n2 of what a side
+        adds.
+        """
+        own = [(f"s{k}{a}", f"s{k}{b}") for k in range(self.count) for a, b in ("hh", "hl", "lh")]
+        lift = [(self.lift, ONE)] if self.lift else []
+        return filled([*own, *addends("n0", "n1", "n2"), *lift], self.steps)
 
-    def _filled(self, pieces: list[str]) -> list[str]:
-        return [piece or "0.0f" for piece in pieces] + ["0.0f"] * (self.steps * DEPTH - len(pieces))
+
+def addends(*pieces: str) -> list[tuple[str, str]]:
+    """What pieces of a row's addend meet, and what those of a column's do."""
+    return [(piece, ONE) for piece in pieces] + [(ONE, piece) for piece in pieces]
+
+
+def filled(meetings: list[tuple[str, str]], steps: int) -> list[tuple[str, str]]:
+    """As many as so many instructions take."""
+    return meetings + [("0.0f", "0.0f")] * (steps * DEPTH - len(meetings))
 
 
 @once_per_pair
-def _of_products(pair: Pair, bound: PairBound, factoring: Factoring) -> tuple[Pair, PairBound]:
-    """The pair whose values are made of products, and its operator."""
-    values, sums = factoring.values, bound.in_plain_sums()
+def _of_products(pair: Pair, bound: PairBound, factoring: Factoring, small: bool) -> tuple[Pair, PairBound]:
+    """The pair whose values are made of products, and its operator. small: whether products are within LIMIT."""
+    values, sums = factoring.values, bound.in_plain_sums() if small else None
     results = {id(product.result) for product in factoring.products}
     width = pair.width
     if sums is not None and all(id(value) in results for value in values[:width]):
@@ -115,14 +143,22 @@ class HalfOperands:
     registers: bool
     half: bool = False
     samples: ClassVar[int] = SAMPLES
+    number_type: ClassVar[str] = "float"
+    """The C type of the numbers that are cut into pieces."""
+    small: ClassVar[bool] = True
+    """Whether products are within LIMIT."""
+    fine: ClassVar[bool] = False
+    """Whether numbers have three pieces."""
+    scaled_by: ClassVar[str] = "most"
+    """What is scaled to about 2^LARGEST_ROW: the rows' largest number, or `reach`, the length of the longest row."""
     largest_column: ClassVar[float] = LARGEST_COLUMN
 
     @cached_property
     def pairs(self) -> PairText:
-        """The values, made of products. Where they are products themselves they are small, and an operator that would
-        shift exponents need not.
+        """The values, made of products. Where they are products themselves and small, an operator that would shift
+        exponents need not.
         """
-        pair, bound = _of_products(self.exact.pair, self.exact.bound, self.factoring)
+        pair, bound = _of_products(self.exact.pair, self.exact.bound, self.factoring, self.small)
         return replace(self.exact, pair=pair, bound=bound, tiles="tile")
 
     @cached_property
@@ -141,7 +177,8 @@ class HalfOperands:
         return self.factoring.products
 
     @cached_property
-    def slots(self) -> tuple[OperandPieces, ...]:
+    def slots(self) -> Sequence[Pieces]:
+        """Where the pieces of each product lie."""
         return tuple(OperandPieces(len(product.rows)) for product in self.products)
 
     @property
@@ -212,7 +249,7 @@ class HalfOperands:
 
     def scale(self, p: int) -> str:
         """C text of the rows' scale in product p, a power of two."""
-        return power_of_two(f"most{p}", LARGEST_ROW)
+        return power_of_two(f"{self.scaled_by}{p}", LARGEST_ROW)
 
     def unit(self, p: int) -> str:
         """C text of the power of two that product p comes times."""
@@ -225,12 +262,13 @@ class HalfOperands:
 
     def row_pieces(self, p: int) -> Iterator[tuple[int, int, tuple[str, str]]]:
         """The pieces of a row in product p, two to a word: the instruction, the word of its operand, and the pieces."""
-        for step, k, pair in self._words(p, self.slots[p].rows()):
+        for step, k, pair in self._words(p, [row for row, _ in self.slots[p].meetings]):
             yield step, k % 4 * 4 + k // 4 * 2, pair
 
     def column_pieces(self, p: int) -> Iterator[tuple[int, int, list[tuple[str, str]]]]:
         """The same of a column, four words at a time."""
-        words = {(step, k % 4 * 2 + k // 4): pair for step, k, pair in self._words(p, self.slots[p].columns())}
+        pieces = [column for _, column in self.slots[p].meetings]
+        words = {(step, k % 4 * 2 + k // 4): pair for step, k, pair in self._words(p, pieces)}
         for step, word in sorted(words):
             if word % 4 == 0:
                 yield step, word, [words[step, word + other] for other in range(4)]
@@ -245,6 +283,13 @@ class HalfOperands:
     def exact_together(self) -> int:
         """The same where the formula itself is computed; fewer, because this rare path has few registers."""
         return min(2, self._together(self.exact.bound))
+
+    @property
+    def exact_rows(self) -> list[range]:
+        """The item's rows that are taken at once there."""
+        mine = self.places.mine
+        turns = -(-len(mine) // max(1, EXACT_TERMS // max(1, len(self.exact.pair.terms.rows))))
+        return [mine[len(mine) * turn // turns : len(mine) * (turn + 1) // turns] for turn in range(turns)]
 
     def _together(self, bound: PairBound) -> int:
         return self.box.ahead if (bound.block or bound).rare else 1

@@ -1,0 +1,93 @@
+## What tiles of a line tell each other within one launch (decoupled look-back), so that the line is read once.
+##   A group takes the next tile by a ticket, so it waits only for groups that have started before it: some group always goes on where a group that
+##   has started does, whatever else the device runs (the trait `groups_progress`).
+##   posts: the ticket, then what is `sent` of tiles (accumulators, `wide`), of windows of `subgroup` tiles, and of all tiles before each block of as many windows. Each
+##   word of 32 bits lies beside a tag, in one word of 64 bits, so that no fence is needed. All are 0 before the launch.
+##   What a tile merges depends on its number alone: everything before its block of windows, the windows of the block before its own, the tiles of its window
+##   before it, in one tree. So a call gives the same bits every time.
+##   The first warp of a group alone waits, an item for one post. It looks at near and far posts at once where their words are few: more would take registers,
+##   and so groups that run side by side.
+<%namespace name="mode" file="/mode/${context['compute_mode']}.cl.mako"/>
+<%!
+def words_of(part, size):
+    """The words of 32 bits of a variable, as texts."""
+    if size < 4:
+        return [f"(uint){part}"]
+    count = size // 4
+    return [f"as_uint({part})"] if count == 1 else [f"as_uint{count}({part}).s{k}" for k in range(count)]
+
+
+def of_words(kind, size, words):
+    """A variable of some words."""
+    if size < 4:
+        return f"({kind})(uint){words[0]}"
+    text = ", ".join(f"(uint){word}" for word in words)
+    return f"as_{kind}({text})" if len(words) == 1 else f"as_{kind}((uint{len(words)})({text}))"
+%>
+## Stores `acc` as the post number `at`.
+<%def name="post(acc, at)">
+    {
+        volatile __global ulong *post = posts + 1 + (${at}) * ${words};
+<% texts = [text for part, _ in sent.parts for text in words_of(f"{acc}_{part}", sent.dtypes[part].itemsize)] %>
+% for k, text in enumerate(texts):
+        post[${k}] = 1UL << 32 | ${text};
+% endfor
+    }
+</%def>
+## Declares `name`, the words of the post number `at`, as they are now; if not `wanted`, words that are there.
+<%def name="look(name, at, wanted)">
+    const volatile __global ulong *${name} = posts + 1 + (${at}) * ${words};
+    ulong ${", ".join(f"{name}{k} = 1UL << 32" for k in range(words))};
+    if (${wanted}) { ${" ".join(f"{name}{k} = {name}[{k}];" for k in range(words))} }
+</%def>
+## Waits until they are there, and sets `acc` to it if it is `wanted`.
+<%def name="wait_for(acc, name, wanted)">
+    while ((${" & ".join(f"{name}{k}" for k in range(words))}) >> 32 == 0) { ${" ".join(f"{name}{k} = {name}[{k}];" for k in range(words))} }
+    if (${wanted}) {
+<% first = 0 %>
+% for part, kind in sent.parts:
+<%
+size = sent.dtypes[part].itemsize
+last = first + max(1, size // 4)
+%>
+        ${acc}_${part} = ${of_words(kind, size, [f"{name}{k}" for k in range(first, last)])};
+<% first = last %>
+% endfor
+    }
+</%def>
+## Looks at the posts that the tile `number` merges: an item of the first warp at one of its window, and at one before that window. The last item has the
+## last one. far: whether to look at those before, too.
+<%def name="first_look(lane, far)">
+<% fan = subgroup %>
+    const idx windows = (tiles - 1) / ${fan} + 1, window = number / ${fan}, bank = number / ${fan * fan};
+    const int place_near = ${lane} - (${fan} - (int)(number % ${fan})), place_far = ${lane} - (${fan} - (int)(window % ${fan}));
+    const int wants_near = place_near >= 0, wants_far = place_far >= 0 || (place_far == -1 && bank > 0);
+    ${look("posted_near", f"(window * {fan} + place_near)", "wants_near")}
+    ${far_look() if far else ""}
+</%def>
+<%def name="far_look()">
+    ${look("posted_far", f"(place_far >= 0 ? tiles + bank * {subgroup} + place_far : tiles + windows + bank)", "wants_far")}
+</%def>
+## Declares `carry`, the merge of all tiles before this one, in the first warp's item 0. own: the tile's accumulator, which has been posted.
+<%def name="look_back(own, lane)">
+<% fan, few = subgroup, words <= 2 %>
+    ${first_look(lane, few)}
+    ${wide.declare("near")}
+    ${wait_for("near", "posted_near", "wants_near")}
+    ${mode.combine_warp(wide, "near")}
+    if (${lane} == 0 && number % ${fan} == ${fan - 1}) {
+        ${wide.copy("whole", "near")}
+        ${wide.merge("whole", "whole", own)}
+        ${post("whole", "tiles + window")}
+    }
+    ${"" if few else far_look()}
+    ${wide.declare("carry")}
+    ${wait_for("carry", "posted_far", "wants_far")}
+    ${mode.combine_warp(wide, "carry")}
+    ${wide.merge("carry", "carry", "near")}
+    if (${lane} == 0 && number % ${fan * fan} == ${fan * fan - 1}) {
+        ${wide.copy("whole", "carry")}
+        ${wide.merge("whole", "whole", own)}
+        ${post("whole", "tiles + windows + bank + 1")}
+    }
+</%def>

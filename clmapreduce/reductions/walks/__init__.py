@@ -1,0 +1,1 @@
+"""Walks along neighbouring elements, their values and results in the lanes of vectors."""

@@ -1,0 +1,199 @@
+"""Scan in one pass: a group computes a tile, and waits for what the tiles before it post (decoupled look-back; Merrill
+and Garland 2016). Tiles merge what they wait for in one tree, by their numbers, so that a call gives the same bits
+every time.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+
+from clmapreduce.domain.line import Line
+from clmapreduce.dtypes import DType
+from clmapreduce.formula.formula import Formula, Input
+from clmapreduce.modes import ComputeMode, Scope
+from clmapreduce.plan import Facts, Layout, LocalArray, Plan, Stage
+from clmapreduce.reductions.base import Bound
+from clmapreduce.reductions.recurrences.text import StateText
+from clmapreduce.reductions.text import OperatorText
+from clmapreduce.reductions.walks.lanes import LaneResults, LaneValues
+from clmapreduce.reductions.walks.walk import Walk
+from clmapreduce.schemes.common.kernel_data import KernelText, Target
+from clmapreduce.schemes.common.local_arrays import accumulators, shrink_to_fit
+from clmapreduce.schemes.line.line_kernel import LineText, inputs_of
+
+MOST_WORDS = 32
+"""Words of 32 bits of an accumulator that is posted, at most."""
+LEAST_BLOCK, USUAL_BLOCK = 32, 128
+"""Items of a group at least: a warp; and down to which a smaller group is better than fewer rows."""
+MOST_BYTES = 256
+"""Bytes of a value and a result at most: those of a tile are in local memory."""
+
+
+@dataclass(frozen=True, eq=False)
+class ClearText(KernelText):
+    """Words of 64 bits that become 0."""
+
+    template = "kernel/line/clear"
+    block: int
+
+
+@dataclass(frozen=True)
+class Content:
+    """What a scan's tiles compute. bound, carried: the operators inside a tile and between tiles. lanes: numbers of a
+    vector. rows: vectors of an item and tile.
+    """
+
+    bound: Bound
+    carried: Bound
+    exclusive: bool
+    block: int
+    lanes: int
+    rows: int
+
+
+@dataclass(frozen=True, eq=False)
+class SingleScanText(LineText):
+    """Fields as of `Content`; an item's vectors are neighbours. alone: the line is one tile."""
+
+    template = "kernel/line/single_scan"
+    formula: Formula
+    bound: Bound
+    carried: Bound
+    exclusive: bool
+    block: int
+    lanes: int
+    rows: int
+    alone: bool
+
+    @property
+    def op(self) -> OperatorText:
+        return OperatorText(self.bound, self.narrow)
+
+    @property
+    def wide(self) -> OperatorText:
+        return OperatorText(self.carried, self.narrow)
+
+    @property
+    def read(self) -> tuple[Input, ...]:
+        return inputs_of(self.formula.inputs, self.tail)
+
+    @property
+    def values(self) -> LaneValues:
+        """The values of an item's vectors."""
+        return LaneValues(self.formula, self.lanes, self.narrow)
+
+    @property
+    def narrows(self) -> bool:
+        """Whether accumulators between vectors have more digits than those inside."""
+        return self.op.dtypes != self.wide.dtypes
+
+    @property
+    def steady(self) -> bool:
+        """Whether tiles post responses, not accumulators."""
+        return False
+
+    @property
+    def sent(self) -> OperatorText | StateText:
+        """What tiles post."""
+        return self.wide
+
+    @property
+    def words(self) -> int:
+        """Words of 32 bits of a post."""
+        return words_of(self.sent.dtypes.values())
+
+    @property
+    def walk(self) -> Walk:
+        """How items walk along their elements."""
+        return Walk(self.op, self.wide, self.exclusive)
+
+    @property
+    def results(self) -> LaneResults:
+        """The results of an item's vectors."""
+        return LaneResults(self.walk.result, self.store, self.lanes, self.narrow)
+
+    @property
+    def value_arrays(self) -> dict[str, str]:
+        """The local array of each part of the values that varies, by the part's name."""
+        return {part.name: f"values_{part.name}" for part in self.values.varying}
+
+    @property
+    def result_arrays(self) -> dict[str, str]:
+        """The local array of each part of the results: one of the values' with the same type, or its own."""
+        free = {part.ctype: self.value_arrays[part.name] for part in self.values.varying}
+        return {part.name: free.pop(part.ctype, f"results_{part.name}") for part in self.results.parts}
+
+    @property
+    def arrays(self) -> tuple[LocalArray, ...]:
+        totals = accumulators(self.carried, self.block // self.target.subgroup, "warps")
+        kinds = {self.result_arrays[part.name]: part.ctype for part in self.results.parts}
+        kinds |= {self.value_arrays[part.name]: part.ctype for part in self.values.varying}
+        size = self.block * self.rows * self.lanes
+        return (
+            *totals, *([] if self.alone else [LocalArray("ticket", "int", 1)]),
+            *(LocalArray(name, kind, size, aligned=True) for name, kind in kinds.items()),
+        )  # fmt: skip
+
+
+def words_of(dtypes: Iterable[DType]) -> int:
+    """Words of 32 bits of some numbers, each of which begins a word."""
+    return sum(max(1, dtype.itemsize // 4) for dtype in dtypes)
+
+
+def takes_one_pass(bound: Bound, line: Line, mode: ComputeMode, facts: Facts) -> bool:
+    """Whether groups may wait for each other, and pass on the accumulators of an operator."""
+    halves = any(c.dtype.kind in "fV" and c.dtype.itemsize == 2 for c in bound.components)
+    short = bound.value.itemsize + bound.result.itemsize <= MOST_BYTES
+    few = words_of(c.dtype for c in bound.components) <= MOST_WORDS
+    waits = facts.groups_progress and facts.exchange_width > 1 and mode is ComputeMode.PARALLEL
+    return waits and line.window is None and short and few and not halves
+
+
+def plan_one_pass(kind: type[SingleScanText], layout: Layout, content: Content, line: Line, facts: Facts) -> Plan:
+    """The plan of all prefixes. kind: of the kernel's text; content: what it sees of its tiles, or of smaller ones."""
+    content = replace(content, block=min(content.block, facts.exchange_width**2))  # its first warp scans all warps
+    if line.length < facts.compute_units * content.block * content.lanes * content.rows:
+        content = replace(content, rows=1)
+    content, spec = shrink_to_fit(
+        content, lambda content: _text(kind, layout, content, line, facts), _smaller, facts.local_memory * 3 // 4
+    )  # fmt: skip
+    target, tile = spec.target, content.block * content.lanes * content.rows
+    tiles = -(-line.length // tile)
+    scan = Stage(
+        spec, tiles, content.block, (*layout.sources, *layout.targets, ("idx", line.length)), layout.sources,
+        layout.targets,
+    )  # fmt: skip
+    if tiles == 1:
+        return Plan((scan,), {}, target.mode, Scope.GROUP, target.narrow, "the line fits one group")
+    windows = -(-tiles // target.subgroup)
+    posts = 1 + spec.words * (tiles + windows + windows // target.subgroup + 1)
+    clear = Stage(
+        ClearText(target, content.block), -(-posts // content.block), content.block, ("scratch0", ("idx", posts)), (),
+        ("scratch0",),
+    )  # fmt: skip
+    scan = replace(
+        scan, arguments=("scratch0", *scan.arguments), reads=("scratch0", *scan.reads),
+        writes=("scratch0", *scan.writes),
+    )  # fmt: skip
+    why = f"one pass over {tiles} tiles, each behind what the tiles before it post"
+    return Plan((clear, scan), {"scratch0": 8 * posts}, target.mode, Scope.DEVICE, target.narrow, why)
+
+
+def _text(kind: type[SingleScanText], layout: Layout, content: Content, line: Line, facts: Facts) -> SingleScanText:
+    tile = content.block * content.lanes * content.rows
+    tiles = -(-line.length // tile)
+    return kind(
+        Target.of(ComputeMode.PARALLEL, facts, Line(tiles * tile).narrow), layout.outputs, layout.tail, False,
+        layout.formula, content.bound, content.carried, content.exclusive, content.block, content.lanes, content.rows,
+        tiles == 1,
+    )  # fmt: skip
+
+
+def _smaller(content: Content) -> Content | None:
+    """Fewer items, down to four warps; then fewer rows; then fewer items still."""
+    if content.block > USUAL_BLOCK:
+        return replace(content, block=content.block // 2)
+    if content.rows > 1:
+        return replace(content, rows=content.rows // 2)
+    return replace(content, block=content.block // 2) if content.block > LEAST_BLOCK else None

@@ -1,0 +1,197 @@
+"""Groups whose rows and columns are far apart, by three pieces a number, on every device."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+from support.exponent_sums import EPS, KINDS, adversarial, assert_sums, exponents, gaussian, points, run
+from support.pair_plans import layout_of
+from support.plans import FACTS, PARALLEL
+
+import clmapreduce as cm
+from clmapreduce.domain.dense import Pairwise
+from clmapreduce.pairwise.call import PairCall
+from clmapreduce.reductions.pairs import PAIR_REDUCTIONS
+from clmapreduce.schemes.pairs.matrix.boxes import FEWEST_FINE, SOME_PAIRS, fine_pays
+from clmapreduce.schemes.pairs.matrix.few import FewNumbers
+from clmapreduce.schemes.pairs.matrix.parts.fine_halves import FinePieces
+from clmapreduce.vector import OPERATIONS, Variable
+
+pytestmark = pytest.mark.drawn(seldom="pocl")
+
+F = OPERATIONS
+
+
+def clouds(rng: np.random.Generator, kind: str, dim: int) -> tuple[Any, Any]:
+    """Rows and columns, a few of which are the same."""
+    x, y = rng.standard_normal((140, dim)), rng.standard_normal((500, dim))
+    if kind == "far from the origin":
+        x, y = x + 700, y + 700
+    elif kind == "some columns far away":
+        y[::50] *= 30
+    elif kind == "the last columns far away":
+        y[490:] *= 30
+    elif kind == "half of the groups near":
+        x, y = np.where(np.arange(140)[:, None] < 70, 0.1, 1) * x, 0.1 * y
+    elif kind == "too far for three pieces":
+        x, y = 30 * x, 30 * y
+    x, y = x.astype("f4"), y.astype("f4")
+    y[:20] = x[:20]
+    return x, y
+
+
+CLOUDS = (
+    "normal", "far from the origin", "some columns far away", "the last columns far away", "half of the groups near",
+    "too far for three pieces",
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("dim", [1, 3, 4, 8, 16, 20])
+def test_sums_of_clouds(context: cm.Context, rng: np.random.Generator, dim: int) -> None:
+    """Also results that are split along the columns, and merged."""
+    formula, (x, y, s, b) = gaussian(dim)
+    call = PairCall(formula, PAIR_REDUCTIONS["Sum"], 1)
+    for kind in CLOUDS:
+        xs, ys = clouds(rng, kind, dim)  # in two cases the second launch gives up too; in one it computes a tile exactly
+        arrays = {x: xs, y: ys, s: np.ones(1, "f4"), b: rng.normal(size=(500, 1)).astype("f4")}
+        for tiles in (1, 64):
+            result = run(call, arrays, context, fine=1, tiles=tiles)
+            assert_sums(result, exponents(xs, ys, arrays[s]), arrays[b].astype("f8"), (kind, dim, tiles))
+
+
+def test_errors_of_normal_points(context: cm.Context, rng: np.random.Generator) -> None:
+    """Within 1e-6 of the sums: the formula itself is off by more, as its differences round."""
+    if not context.facts.fp64:
+        pytest.skip("float64 makes the pieces")
+    formula, (x, y, s, b) = gaussian(16)
+    xs, ys = clouds(rng, "normal", 16)
+    arrays = {x: xs, y: ys, s: np.ones(1, "f4"), b: rng.random((500, 1)).astype("f4")}
+    result = run(PairCall(formula, PAIR_REDUCTIONS["Sum"], 1), arrays, context, fine=1)
+    exponent = exponents(xs, ys, arrays[s])
+    expected = np.exp(exponent) @ arrays[b].astype("f8")
+    mean = (np.exp(exponent) * -exponent) @ arrays[b].astype("f8") / expected
+    assert np.all(np.abs(result / expected - 1) <= 1e-6 + 2 * EPS * mean)
+
+
+def test_adversarial_points(context: cm.Context, rng: np.random.Generator) -> None:
+    formula, (x, y, s, b) = gaussian(3)
+    call = PairCall(formula, PAIR_REDUCTIONS["Sum"], 1)
+    for kind in KINDS:
+        xs, ys, scale = adversarial(rng, kind)
+        arrays = {x: xs, y: ys, s: scale, b: rng.random((193, 1)).astype("f4")}
+        assert_sums(run(call, arrays, context, fine=1), exponents(xs, ys, scale), arrays[b].astype("f8"), kind)
+
+
+def test_points_that_are_not_finite(context: cm.Context, rng: np.random.Generator) -> None:
+    """Infinities are infinitely far away; what is no number makes its rows' sums none."""
+    formula, (x, y, s, b) = gaussian(4)
+    call = PairCall(formula, PAIR_REDUCTIONS["Sum"], 1)
+    xs, ys = clouds(rng, "normal", 4)
+    xs[3, 1], xs[90, 0], xs[91, 2], ys[200, 2], ys[300] = np.inf, 3e38, np.nan, -np.inf, 2e38
+    arrays = {x: xs, y: ys, s: np.ones(1, "f4"), b: rng.random((500, 1)).astype("f4")}
+    with np.errstate(invalid="ignore", over="ignore"):
+        terms = np.exp(exponents(xs, ys, arrays[s]))
+    expected = terms @ arrays[b].astype("f8")
+    result = run(call, arrays, context, fine=1)
+    assert np.array_equal(np.isnan(result), np.isnan(expected)) and 0 < np.isnan(expected).sum() < 10
+    np.testing.assert_allclose(result, expected, rtol=3e-5)
+
+
+def test_blocks_of_pairs(context: cm.Context, rng: np.random.Generator) -> None:
+    formula, (x, y, s, b) = gaussian(5)
+    call = PairCall(formula, PAIR_REDUCTIONS["Sum"], 1)
+    keep = np.repeat(np.repeat(rng.random((20, 25)) < 0.3, 7, 0), 20, 1)
+    xs, ys = clouds(rng, "normal", 5)
+    arrays = {x: xs, y: ys, s: np.ones(1, "f4"), b: rng.normal(size=(500, 1)).astype("f4")}
+    exponent = np.where(keep, exponents(xs, ys, arrays[s]), -np.inf)
+    result = run(call, arrays, context, cm.Ranges.from_mask(keep), fine=1)
+    assert_sums(result, exponent, arrays[b].astype("f8"))
+
+
+@pytest.mark.parametrize(("blocks", "fine"), [(2, 1), (4, 2), (4, 1)])
+def test_groups_of_fewer_rows(context: cm.Context, rng: np.random.Generator, blocks: int, fine: int) -> None:
+    """Groups that gave up, by several with fewer rows each, some of which have none."""
+    formula, (x, y, s, b) = gaussian(6)
+    call = PairCall(formula, PAIR_REDUCTIONS["Sum"], 1)
+    xs, ys = clouds(rng, "half of the groups near", 6)
+    arrays = {x: xs, y: ys, s: np.ones(1, "f4"), b: rng.normal(size=(500, 1)).astype("f4")}
+    exponent, weights = exponents(xs, ys, arrays[s]), arrays[b].astype("f8")
+    keep = np.repeat(np.repeat(rng.random((20, 25)) < 0.3, 7, 0), 20, 1)
+    for tiles in (1, 64):
+        result = run(call, arrays, context, blocks=blocks, fine=fine, tiles=tiles)
+        assert_sums(result, exponent, weights, tiles)
+    result = run(call, arrays, context, cm.Ranges.from_mask(keep), blocks=blocks, fine=fine)
+    assert_sums(result, np.where(keep, exponent, -np.inf), weights, "blocks of pairs")
+
+
+def test_logsumexp_of_far_rows(context: cm.Context, rng: np.random.Generator) -> None:
+    """Exponents far below 0: all exponentials would be 0."""
+    x, y = Variable(0, 6, 0), Variable(1, 6, 1)
+    xs, ys = points(rng, 70, 6), points(rng, 193, 6)
+    xs[30:] += np.float32(4.5)
+    result = run(PairCall(-F["SqDist"](x, y), PAIR_REDUCTIONS["LogSumExp"], 1), {x: xs, y: ys}, context, fine=1)
+    exponent = exponents(xs, ys, np.ones(1))
+    top = exponent.max(1, keepdims=True)
+    assert (top < -90).any()
+    expected = top + np.log(np.exp(exponent - top).sum(1, keepdims=True))
+    np.testing.assert_allclose(result, expected, rtol=1e-6, atol=2e-6)
+
+
+def test_inner_products(context: cm.Context, rng: np.random.Generator) -> None:
+    """Exponents that are inner products, with parameters and addends of one side alone."""
+    x, y, r = Variable(0, 7, 0), Variable(1, 7, 1), Variable(2, 1, 0)
+    arrays = {v: (2 * rng.standard_normal((n, v.dim))).astype("f4") for v, n in ((x, 70), (y, 193), (r, 70))}
+    result = run(PairCall(F["Exp"]((x | y) - r), PAIR_REDUCTIONS["Sum"], 1), arrays, context, fine=1)
+    a, b, rows = (arrays[v].astype("f8") for v in (x, y, r))
+    exponent, sizes = a @ b.T - rows, np.abs(a) @ np.abs(b).T + np.abs(rows)
+    terms = np.exp(exponent)
+    assert np.all(np.abs(result[:, 0] - terms.sum(1)) <= (terms * (3e-6 + 4 * EPS * sizes)).sum(1))
+
+
+@pytest.mark.parametrize("count", [1, 2, 3, 4, 10, 16])
+def test_pieces_meet_their_partners(count: int) -> None:
+    """High pieces first, in instructions of their own; then all products that matter, and each side's addend."""
+    slots = FinePieces(count)
+    pairs = slots.meetings
+    high, low = pairs[: 16 * slots.high], pairs[16 * slots.high :]
+    assert len(pairs) == 16 * slots.steps
+    for k in range(count):
+        assert (f"s{k}h", f"s{k}h") in high
+        meetings = {("h", "m"), ("m", "h"), ("mm", "mm"), ("h", "l"), ("l", "h")}
+        assert {(f"s{k}{a}", f"s{k}{b}") for a, b in meetings} <= set(low)
+    assert {("n0", "1.0f"), ("n1", "1.0f"), ("1.0f", "n0"), ("1.0f", "n1")} <= set(high)
+    assert {("n2", "1.0f"), ("1.0f", "n2")} <= set(low)
+
+
+@pytest.mark.parametrize("dim", [4, 12, 16])
+def test_the_first_launch_keeps_its_rows(dim: int) -> None:
+    """And has no place for the terms of the formula itself; the others have as many groups as their rows ask for."""
+    layout, domain = layout_of(f"Exp(-SqDist(Vi(0,{dim}),Vj(1,{dim})))"), Pairwise(10**5, 10**5, 1, 10**7)
+    scheme = FewNumbers(layout, domain, PARALLEL, FACTS["nvidia"])
+    box = scheme.box
+    assert box is not None and 0 < box.fine <= box.blocks
+    first, again, last = scheme.plan(box).stages[:3]
+    plain = scheme.plan(replace(box, fine=0)).stages[0]
+    assert first.groups == plain.groups
+    assert again.groups == last.groups == box.blocks // box.fine * first.groups
+    names = [{array.name for array in stage.spec.arrays} for stage in (first, again, last, plain)]
+    assert names[0] < names[1] == names[3] and "exact_tile0" in names[2] - names[0] and "memory" not in names[2]
+
+
+def test_few_rows_again() -> None:
+    """Seven blocks a warp of 64 registers each are too many: one at a time."""
+    layout, domain = layout_of("Exp(-SqDist(Vi(0,16),Vj(1,16)))"), Pairwise(110, 10**7, 1, 10**8)
+    scheme = FewNumbers(layout, domain, PARALLEL, FACTS["nvidia"])
+    box = scheme.box
+    assert box is not None and (box.blocks, box.fine) == (7, 1)
+    first, again = scheme.plan(box).stages[:2]
+    assert again.groups == 7 * first.groups
+
+
+def test_when_three_pieces_pay() -> None:
+    assert fine_pays([FEWEST_FINE], SOME_PAIRS)
+    assert not fine_pays([FEWEST_FINE - 1], SOME_PAIRS) and not fine_pays([FEWEST_FINE], SOME_PAIRS - 1)
+    assert not fine_pays([8, 8], SOME_PAIRS)

@@ -48,6 +48,7 @@ from clmapreduce.errors import (
     SettingError,
     ShapeError,
     StorageError,
+    TimedOut,
 )
 from clmapreduce.extended.convert import exact, extended
 from clmapreduce.formula.guard import guard
@@ -126,6 +127,7 @@ __all__ = [
     "SpmvPlan",
     "StorageError",
     "Table",
+    "TimedOut",
     "Tuned",
     "Unfold",
     "Var",

@@ -49,6 +49,10 @@ class Cancelled(ClMapReduceError, RuntimeError):
     """`Context.cancel` ended a long call: what was not launched yet does not run, and there are no results."""
 
 
+class TimedOut(ClMapReduceError, TimeoutError):
+    """Values have not come in the time for which they were waited for. Their command goes on."""
+
+
 class BuildError(ClMapReduceError, RuntimeError):
     """A driver's compiler refused a kernel; the message shows the numbered source lines around the error."""
 

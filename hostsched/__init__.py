@@ -20,6 +20,7 @@ from hostsched.errors import (
     LaunchError,
     OutOfDeviceMemory,
     ProgramBuildError,
+    TimedOut,
     WrongArgument,
 )
 from hostsched.jobs.graph import JobGraph
@@ -73,6 +74,7 @@ __all__ = [
     "SharedContext",
     "Staging",
     "Submission",
+    "TimedOut",
     "WriteJob",
     "WrongArgument",
     "advance",

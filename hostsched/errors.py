@@ -14,6 +14,7 @@ __all__ = [
     "LaunchError",
     "OutOfDeviceMemory",
     "ProgramBuildError",
+    "TimedOut",
     "WrongArgument",
 ]
 
@@ -72,6 +73,10 @@ class WrongArgument(HostSchedError, TypeError):
 
 class Cancelled(HostSchedError):
     """A long call was cancelled; what was not launched yet does not run."""
+
+
+class TimedOut(HostSchedError, TimeoutError):
+    """A command has not ended in the time for which its end was waited for. It goes on."""
 
 
 class OutOfDeviceMemory(HostSchedError, MemoryError):

@@ -7,6 +7,7 @@ from typing import Any
 
 from clmapreduce.arrays.creation import zeros
 from clmapreduce.calls.tables import Table
+from clmapreduce.checks import choice
 from clmapreduce.device.array import DeviceArray
 from clmapreduce.device.context import Context
 from clmapreduce.device.convert import array
@@ -14,28 +15,33 @@ from clmapreduce.dtypes import INT64
 from clmapreduce.errors import DTypeError, ShapeError
 from clmapreduce.formula.functions import apply, is_traced
 from clmapreduce.formula.node import Node
+from clmapreduce.formula.tables.symbol import MODES
 from clmapreduce.formula.tables.take import element_at, is_table
 from clmapreduce.primitives.map import Map
 from clmapreduce.segmented import reduce_by_key
 from clmapreduce.sorting.arrays import sort_by_key
 
 
-def take(table: Any, place: Any, *, mode: str = "clamp", context: Context | None = None) -> Any:
+def take(table: Any, place: Any, *, mode: str | None = None, context: Context | None = None) -> Any:
     """The table's elements at places.
 
     In a traced function (`cm.Map`, `cm.fuse`): table is an argument of the function, for which the call passes
-    `cm.Table(array)`, with its mode; place is a traced integer, or a tuple with one for each axis. Elsewhere: table is
-    an array of any dtype, or a cm.Table; place is an array of integers, or a tuple of such arrays, which broadcast to
-    the shape of the result. mode: "clamp" reads the nearest place for a place outside, "check" raises PlaceError. The
-    result is a DeviceArray if an argument is one.
+    `cm.Table(array)`; place is a traced integer, or a tuple with one for each axis. Elsewhere: table is an array of any
+    dtype, or a cm.Table; place is an array of integers, or a tuple of such arrays, which broadcast to the shape of the
+    result. mode: "clamp" reads the nearest place for a place outside, "check" raises PlaceError; None is the table's
+    own mode, and "clamp" for an array. The result is a DeviceArray if an argument is one.
 
     Raises FormulaError if table is not a table, ShapeError if the number of places is not that of the axes, DTypeError
-    for places that are not integers.
+    for places that are not integers, ModeError for another mode, and in a traced function for one that is not the
+    table's: its places are checked before the call, as the mode of the argument says.
     """
     places = place if isinstance(place, tuple) else (place,)
     if is_table(table) or any(map(is_traced, places)):
-        return element_at(table, place)
-    table = table if isinstance(table, Table) else Table(table, mode)
+        return element_at(table, place, mode if mode is None else choice(mode, "mode", MODES))
+    if not isinstance(table, Table):
+        table = Table(table, "clamp" if mode is None else mode)
+    elif mode is not None:
+        table = Table(table.values, mode)
     return _reading(len(places))(table, *places, context=context)
 
 

@@ -8,9 +8,8 @@ from clmapreduce.checks import choice, quoted
 from clmapreduce.device.array import DeviceArray
 from clmapreduce.device.convert import host_array
 from clmapreduce.errors import FormulaError, ShapeError
+from clmapreduce.formula.tables.symbol import MODES
 from clmapreduce.no_arithmetic import without_arithmetic
-
-MODES = ("clamp", "check")
 
 
 @without_arithmetic("read it in a formula, as in table[i]")

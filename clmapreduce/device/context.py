@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import atexit
 import itertools
+import math
 import os
 import threading
 import time
@@ -243,11 +244,13 @@ class Context:
             for context in (self, *self.members):
                 context.queue.finish()
 
-    def wait_for(self, events: Sequence[Any]) -> None:
-        """Waits until events have ended; takes what calls take as `wait_for`. Ctrl-C interrupts it."""
+    def wait_for(self, events: Sequence[Any], seconds: float = math.inf) -> None:
+        """Waits until events have ended; takes what calls take as `wait_for`. Ctrl-C interrupts it. Raises TimedOut if
+        they have not ended after so many seconds.
+        """
         if not is_empty(events):
             with translated():
-                hostsched.JobGraph([]).submit(self.queue, events).wait()
+                self.queue.wait_for(events, seconds)
 
     def trace(self, path: str) -> None:
         """Writes the times of all commands of every queue as Chrome-trace JSON, for Perfetto. Needs profile=True.

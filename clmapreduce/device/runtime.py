@@ -24,6 +24,7 @@ from clmapreduce.errors import (
     DeviceError,
     DeviceMemoryError,
     SettingError,
+    TimedOut,
 )
 from clmapreduce.formula.source import SOURCE_MARK
 from clmapreduce.plan import Facts, KernelSpec, Plan, Stage
@@ -66,6 +67,8 @@ def translation(error: Exception) -> ClMapReduceError:
         return ArgumentError(str(error))
     if isinstance(error, hostsched.Cancelled):
         return Cancelled(str(error))
+    if isinstance(error, hostsched.TimedOut):
+        return TimedOut(str(error))
     if isinstance(error, hostsched.ProgramBuildError) and SOURCE_MARK in error.source:
         return BuildError(f"a kernel with the text of a cm.c_source, marked {SOURCE_MARK}: {error}")
     if isinstance(error, (hostsched.ProgramBuildError, RenderError)):

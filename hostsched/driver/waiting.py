@@ -130,7 +130,7 @@ def _wait_beside(event: cl.Event, seconds: float, alone: bool) -> int:
         other.join(_LONGEST_NAP)
         return COMPLETE
     until = time.perf_counter() + seconds
-    while not done.wait(0.05) and time.perf_counter() < until:
+    while not done.wait(max(0.0, min(0.05, until - time.perf_counter()))) and time.perf_counter() < until:
         pass
     return codes[0] if codes else COMPLETE
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+import time
 from collections.abc import Callable, Collection, Sequence
 from typing import Any, cast
 
@@ -12,7 +14,7 @@ from hostsched.device.device import Device
 from hostsched.driver import opencl
 from hostsched.driver.failures import failure, failure_of
 from hostsched.driver.waiting import COMPLETE, ended, poll
-from hostsched.errors import WrongArgument
+from hostsched.errors import TimedOut, WrongArgument
 from hostsched.memory.arena import Arena
 from hostsched.queue.backlog import Backlog
 from hostsched.queue.commands import Commands
@@ -43,22 +45,36 @@ class Queue(Commands):
         self._in_order: cl.CommandQueue | None = None
         watch(self)
 
-    def wait(self, event: cl.Event) -> None:
+    def wait(self, event: cl.Event, seconds: float = math.inf) -> None:
         """Waits until `event` has ended. Ctrl-C interrupts it. Raises LaunchError or OutOfDeviceMemory if its command
-        failed.
+        failed, TimedOut if it has not ended after so many seconds.
 
         It polls: during pyopencl's finish() and wait() no signal is handled, and on PoCL polling is twice as fast for
         short jobs.
         """
-        status = self.settle(event)
+        status = self.settle(event, seconds)
         if status < COMPLETE:
             self.space.failed = True
             raise failure(status, f"a command on {self.facts.name!r} failed")
+        if status > COMPLETE:
+            raise TimedOut(f"a command on {self.facts.name!r} has not ended after {seconds:g} s; it goes on")
 
-    def settle(self, event: cl.Event) -> int:
-        """Waits until `event` has ended, failed or not, and returns its final status. Ctrl-C interrupts it."""
+    def wait_for(self, events: Collection[Any], seconds: float = math.inf) -> None:
+        """Waits until all of `events` have ended: what `admit` takes. As `wait`, with one limit for all of them."""
+        until = time.perf_counter() + seconds
+        events = events_of(events)
+        for event in events:
+            self._look_at(event)
+        for event in events:
+            self.wait(event, max(0.0, until - time.perf_counter()))
+
+    def settle(self, event: cl.Event, seconds: float = math.inf) -> int:
+        """Waits until `event` has ended, failed or not, and returns its final status; a positive one if it has not
+        ended after so many seconds. Ctrl-C interrupts it.
+        """
         self.flush()
-        status = poll(event, self._spin_us, self._waits_in_driver, alone=self._waits_alone)
+        alone = self._waits_alone or seconds < math.inf  # who asks again and again starts one thread, not one each time
+        status = poll(event, self._spin_us, self._waits_in_driver, seconds, alone)
         if self._in_flight:
             with self.lock:
                 self._in_flight.release()
@@ -136,6 +152,15 @@ class Queue(Commands):
 
     def _is_near(self, event: cl.Event) -> bool:
         """Whether commands here can wait for `event`; if not, it has ended on return."""
+        near = self._look_at(event)
+        if not near:
+            self.wait(event)
+        return near
+
+    def _look_at(self, event: cl.Event) -> bool:
+        """Whether `event` is of this context. Flushes its queue, where that is another one. Raises WrongArgument for
+        what is no event.
+        """
         if not isinstance(event, cl.Event):
             raise WrongArgument(
                 f"wait_for holds a {type(event).__name__}; pass events, Submissions or objects with an .event"
@@ -145,9 +170,6 @@ class Queue(Commands):
                 other = opencl.queue_of(event)
                 if isinstance(other, cl.CommandQueue) and other != self._queue:
                     opencl.flush(other)
-            near = bool(opencl.context_of(event) == self.context)
+            return bool(opencl.context_of(event) == self.context)
         except cl.Error as error:
             raise failure_of(error, f"looking at an event of wait_for on {self.facts.name!r}") from error
-        if not near:
-            self.wait(event)
-        return near

@@ -178,6 +178,38 @@ def test_wrong_formulas(function: Any, error: Any, match: str, context: cm.Conte
         cm.Map(function)(cm.Table(np.arange(3.0)), np.arange(3), context=context)
 
 
+@pytest.mark.parametrize("front", [cm.Map, cm.fuse, lambda f: cm.Map(f) >> cm.Reduce("sum")])
+@pytest.mark.parametrize("own", ["clamp", "check"])
+@pytest.mark.parametrize("asked", ["clamp", "check"])
+def test_a_formula_takes_the_mode_of_its_table(own: str, asked: str, front: Any, context: cm.Context) -> None:
+    table, inside, outside = np.arange(3.0), np.array([2, 0]), np.array([-1, 3])
+    call = front(lambda t, i: cm.take(t, i, mode=asked))
+    if own != asked:
+        with pytest.raises(cm.ModeError, match=f"passed with mode='{own}'; pass cm.Table.array, mode='{asked}'"):
+            call(cm.Table(table, own), inside, context=context)
+        return
+    assert np.sum(call(cm.Table(table, own), inside, context=context)) == 2
+    if own == "clamp":
+        assert np.sum(call(cm.Table(table, own), outside, context=context)) == 2
+        return
+    with pytest.raises(cm.PlaceError):
+        call(cm.Table(table, own), outside, context=context)
+
+
+def test_a_mode_of_take_replaces_that_of_the_table(context: cm.Context) -> None:
+    table, places = np.arange(3.0), np.array([-1, 3])
+    np.testing.assert_array_equal(cm.take(cm.Table(table, "check"), places, mode="clamp", context=context), [0, 2])
+    for checked, mode in ((cm.Table(table), "check"), (cm.Table(table, "check"), None), (table, "check")):
+        with pytest.raises(cm.PlaceError):
+            cm.take(checked, places, mode=mode, context=context)
+    np.testing.assert_array_equal(cm.take(table, places, context=context), [0, 2])
+    for wrong in ("wrap", "raise", 1):
+        with pytest.raises(cm.ModeError, match="use one of clamp, check"):
+            cm.take(table, places, mode=wrong, context=context)  # type: ignore[arg-type]
+        with pytest.raises(cm.ModeError, match="use one of clamp, check"):
+            cm.Map(lambda t, i, mode=wrong: cm.take(t, i, mode=mode))(cm.Table(table), places, context=context)
+
+
 def test_wrong_tables(context: cm.Context) -> None:
     with pytest.raises(cm.ShapeError, match="an axis and an element"):
         cm.Table(np.zeros((3, 0)))

@@ -98,6 +98,11 @@ class SplitArray(DeviceArray):
     def event(self) -> Any:
         return self._pieces[0].array.event if self._pieces else self.memory.last_write
 
+    @property
+    def _writes(self) -> list[tuple[Context, Any]]:
+        pieces = [(piece.context, piece.array.event) for piece in self._pieces]
+        return [(context, event) for context, event in pieces if event is not None] or super()._writes
+
     def to_numpy(self, out: NumpyArray | None = None) -> NumpyArray:
         if not self._pieces:
             return super().to_numpy(out)

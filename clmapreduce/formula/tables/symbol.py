@@ -14,6 +14,9 @@ from clmapreduce.formula.node import Symbol
 from clmapreduce.formula.registry import Function
 from clmapreduce.formula.types import Types
 
+MODES = ("clamp", "check")
+"""What becomes of places outside of a table."""
+
 
 class TableSymbol(Symbol):
     """One number of every element of a table; `table[i, j]` is the number at a place. rank: how many axes the table

@@ -7,10 +7,10 @@ from typing import Any
 
 from clmapreduce.checks import quoted
 from clmapreduce.dtypes import BOOL, DType, is_integer, leaves
-from clmapreduce.errors import DTypeError, FormulaError, ShapeError
+from clmapreduce.errors import DTypeError, FormulaError, ModeError, ShapeError
 from clmapreduce.formula.functions import as_node
 from clmapreduce.formula.node import Apply, Node, Record, Value, components, rebuild
-from clmapreduce.formula.tables.symbol import LOOKUP, OUTSIDE, TAKE, TableSymbol
+from clmapreduce.formula.tables.symbol import LOOKUP, MODES, OUTSIDE, TAKE, TableSymbol
 
 
 def table_symbol(name: str, dtype: DType, rank: int, checked: bool) -> Value:
@@ -26,9 +26,10 @@ def is_table(value: Any) -> bool:
     return isinstance(value, (Node, Record)) and all(isinstance(n, TableSymbol) for n in components(value).values())
 
 
-def element_at(table: Any, place: Any) -> Value:
-    """The element of a traced table at a place, one integer an axis. Raises FormulaError if table is not a table,
-    ShapeError for another number of axes, DTypeError for places that are no integers.
+def element_at(table: Any, place: Any, mode: str | None = None) -> Value:
+    """The element of a traced table at a place, one integer an axis. mode: None, or the table's own, one of MODES.
+    Raises FormulaError if table is not a table, ShapeError for another number of axes, DTypeError for places that are
+    no integers, ModeError for another mode than the table's.
     """
     if not is_table(table):
         text = "a traced value" if isinstance(table, Node) else quoted(table)
@@ -36,7 +37,13 @@ def element_at(table: Any, place: Any) -> Value:
             f"cm.take(table, place) reads a table, and {text} is none in a formula; pass cm.Table(array) as an argument"
         )
     numbers = components(table)
-    rank = next(node.rank for node in numbers.values() if isinstance(node, TableSymbol))
+    symbol = next(node for node in numbers.values() if isinstance(node, TableSymbol))
+    rank, own = symbol.rank, MODES[symbol.checked]
+    if mode not in (None, own):
+        raise ModeError(
+            f"cm.take(table, place, mode={mode!r}) in a formula: this table was passed with mode={own!r}; pass "
+            f"cm.Table(array, mode={mode!r}), and leave mode= out in the formula"
+        )
     places = [_place(each) for each in (place if isinstance(place, tuple) else (place,))]
     if len(places) != rank:
         raise ShapeError(f"a table of {rank} axes is read at {rank} whole number(s), {len(places)} are given")

@@ -230,9 +230,12 @@ class DeviceArray(ArrayMethods, Awaited, Exports):
     @property
     def _shown(self) -> str:
         values = self.to_numpy()
-        if not self.shape and is_extended(self.dtype):
+        if not is_extended(self.dtype):
+            return np.array2string(values, threshold=8)
+        if not self.shape:
             return str(values[()])
-        return np.array2string(values, threshold=8)
+        line, places = values.reshape(-1), np.arange(values.size).reshape(values.shape)
+        return np.array2string(places, threshold=8, formatter={"int": lambda place: str(line[place])})
 
     @property
     def _place(self) -> str:

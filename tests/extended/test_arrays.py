@@ -121,3 +121,13 @@ def test_what_arrays_refuse(context: cm.Context) -> None:
         np.exp(a)
     with pytest.raises(cm.DTypeError, match="variance"):
         a.var()
+
+
+def test_arrays_print_all_of_their_digits(context: cm.Context) -> None:
+    thirds = cm.array(np.arange(1, 3.0), context).astype(cm.dd) / 3
+    digits = "[0.3333333333333333333333333333333 0.6666666666666666666666666666667]"
+    assert str(thirds) == f"{thirds}" == digits
+    assert repr(thirds).startswith(f"DeviceArray({digits}, dtype=cm.dd") and digits in thirds._repr_html_()
+    assert str(thirds.reshape(2, 1)) == digits.replace(" ", "]\n [").replace("[0.3", "[[0.3") + "]"
+    assert "..." in str(cm.zeros((40, 30), "f8", context=context).astype(cm.dd)), "long ones are cut"
+    assert str(cm.zeros((0, 3), "f8", context=context).astype(cm.qd)) == "[]"

@@ -4,4 +4,3 @@
 <%def name="slot(item, k)">(warp * ${subgroup * rows} + (${item}) * ${rows} + (((${k}) + ((${item}) * ${rows} >> 3)) & ${rows - 1}))</%def>
 ## The slot of the vector that an item moves in memory's order.
 <%def name="moved(k)">${slot(f"(lane + {k * subgroup}) / {rows}", f"(lane + {k * subgroup}) % {rows}")}</%def>
-<%def name="vector(array, kind, lanes, at)">((__local ${kind}${lanes if lanes > 1 else ""} *)${array})[${at}]</%def>

@@ -71,7 +71,7 @@ class OperatorText:
         return _braces(block)
 
     def absorb_from(self, acc: str, values: Callable[[Statements], list[Value]], at: str) -> str:
-        """As `absorb` at one index, of values that a block is told."""
+        """As `absorb` at the index `at`. values: reads them, and gives them as nodes of a block."""
         block = Statements(1, self.narrow)
         value = _one_or_all(values(block))
         self._assign(block, acc, self.bound.absorb(block.record(acc, self.dtypes), [value], [block.index(at)]))

@@ -29,7 +29,6 @@ class Recurrent(Bound):
     spreads = True
     states: tuple[Component, ...]
     steady: bool = False
-
     anchored: bool = False
 
     def __init__(self, value: DType, number: DType) -> None:

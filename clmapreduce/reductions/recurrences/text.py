@@ -97,7 +97,7 @@ class StateText:
         return f"{text}\n{{\n{block}\n}}"
 
     def advance_from(self, state: str, values: Callable[[Statements], list[Value]]) -> str:
-        """Sets `state` to the one behind an index, of which a block is told the value."""
+        """Sets `state` to the one behind an index. values: as for `OperatorText.absorb_from`."""
         block = Statements(1, self.narrow)
         before, value = block.record(state, self.dtypes), typed(Record, values(block)[0])
         return self._assigned(block, state, self.bound.advance(before, value))

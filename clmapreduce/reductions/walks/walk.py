@@ -31,7 +31,7 @@ class Walk:
         return f"{self.wide.copy(state, carry)}\n{self.wide.merge(state, state, before)}"
 
     def move(self, state: str, values: Callable[[Statements], list[Value]], at: str) -> str:
-        """Moves `state` behind an index, of which a block is told the values."""
+        """Moves `state` behind the index `at`. values: as for `OperatorText.absorb_from`."""
         return self.op.absorb_from(state, values, at)
 
     def result(self, block: Statements, state: str) -> Value:

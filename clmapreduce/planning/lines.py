@@ -18,18 +18,17 @@ from clmapreduce.reductions.base import Bound
 from clmapreduce.reductions.recurrences.base import Recurrent
 from clmapreduce.reductions.recurrences.iteration import Iteration
 from clmapreduce.schemes.common.boxes import LaunchBox, within_registers
-from clmapreduce.schemes.common.vectors import lanes_of
 from clmapreduce.schemes.line.map import plan_map
 from clmapreduce.schemes.line.prefix import Queries, plan_prefix
 from clmapreduce.schemes.line.recurrences.iterate import plan_iterate
 from clmapreduce.schemes.line.recurrences.recurrence import plan_recurrence
-from clmapreduce.schemes.line.recurrences.single_pass import SingleRecurrenceText
+from clmapreduce.schemes.line.recurrences.single_pass import plan_recurrence_in_one_pass
 from clmapreduce.schemes.line.reduce import plan_reduce
 from clmapreduce.schemes.line.scan import Prefixes, plan_scan
 from clmapreduce.schemes.line.series.power_series import plan_power_series
 from clmapreduce.schemes.line.series.power_sum import PowerSum, plan_power_sum
 from clmapreduce.schemes.line.series.series_function import SeriesFunction, plan_series_function
-from clmapreduce.schemes.line.single_scan import Content, plan_one_pass, takes_one_pass
+from clmapreduce.schemes.line.single_scan import takes_one_pass
 from clmapreduce.schemes.line.sorting.line_sort import plan_sort
 from clmapreduce.schemes.line.sorting.sort_problem import SortProblem
 from clmapreduce.schemes.line.unfold import Powers, plan_unfold
@@ -140,19 +139,13 @@ class RecurrenceRequest(LineRequest):
     def plan(self, facts: Facts) -> Plan:
         layout = Layout(self.formula, (self.bound.result,), streaming=self.streaming)
         if takes_one_pass(self.bound, self.line, self.mode, facts):
-            return plan_one_pass(SingleRecurrenceText, layout, self._content(layout, facts), self.line, facts)
+            return plan_recurrence_in_one_pass(layout, self.bound, self.line, facts, self.box)
         if self.mode is ComputeMode.SEQUENTIAL and self.line.window is None:
             return plan_recurrence(layout, self.bound, self.line, facts, self.box, self.reduce_box)
         bound = self.bound.anchoring()
         numbers, itemsize = len(bound.components), bound.result.itemsize
         boxes = [within_registers(box, numbers, itemsize) for box in (self.box, self.reduce_box)]
         return plan_scan(layout, Prefixes(bound, bound), self.line, self.mode, facts, *boxes)
-
-    def _content(self, layout: Layout, facts: Facts) -> Content:
-        """What tiles of one pass compute."""
-        itemsize, box = self.bound.result.itemsize, self.box
-        plain = lanes_of(layout, facts, spreads=True) and self.bound.result.kind != "c"
-        return Content(self.bound, self.bound, False, box.block, box.lanes(itemsize, plain), box.unroll)
 
 
 @dataclass(frozen=True)

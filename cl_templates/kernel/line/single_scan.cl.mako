@@ -12,7 +12,6 @@
 <%
 count = block // subgroup
 mine = rows * lanes
-tile = block * mine
 walker = "near" if narrows else "state"
 def place(k, lane=0):
     return f"(at + {k * lanes + lane})"

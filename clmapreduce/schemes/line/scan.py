@@ -8,18 +8,17 @@ from dataclasses import dataclass, replace
 
 from clmapreduce.domain.line import Line
 from clmapreduce.dtypes import is_extended
-from clmapreduce.formula.formula import Formula, Input
 from clmapreduce.modes import ComputeMode, Scope
 from clmapreduce.plan import Arguments, Facts, Layout, LocalArray, Plan, Stage
 from clmapreduce.reductions.base import Bound
-from clmapreduce.reductions.text import OperatorText
 from clmapreduce.schemes.common.boxes import LaunchBox, within_local_memory
 from clmapreduce.schemes.common.kernel_data import Target
 from clmapreduce.schemes.common.local_arrays import accumulators
 from clmapreduce.schemes.common.vectors import lanes_of
-from clmapreduce.schemes.line.line_kernel import LineText, in_windows, inputs_of
+from clmapreduce.schemes.line.line_kernel import in_windows
 from clmapreduce.schemes.line.reduce import passing, reduce_stage, with_shares
-from clmapreduce.schemes.line.single_scan import Content, SingleScanText, plan_one_pass, takes_one_pass
+from clmapreduce.schemes.line.scan_text import ScanText
+from clmapreduce.schemes.line.single_scan import SingleScanText, plan_one_pass, takes_one_pass
 
 
 @dataclass(frozen=True, eq=False)
@@ -34,32 +33,11 @@ class Prefixes:
 
 
 @dataclass(frozen=True, eq=False)
-class ScanText(LineText):
-    """bound, carried: as `narrow` and `wide` of `Prefixes`. lanes: numbers of a vector. rows: vectors of an item and
-    tile. passing: accumulators are those of one window, so many.
-    """
+class TwoPassText(ScanText):
+    """The second of two passes. passing: accumulators are those of one window, so many."""
 
     template = "kernel/line/scan"
-    formula: Formula
-    bound: Bound
-    carried: Bound
-    exclusive: bool
-    block: int
-    lanes: int
-    rows: int
     passing: int = 0
-
-    @property
-    def op(self) -> OperatorText:
-        return OperatorText(self.bound, self.narrow)
-
-    @property
-    def wide(self) -> OperatorText:
-        return OperatorText(self.carried, self.narrow)
-
-    @property
-    def read(self) -> tuple[Input, ...]:
-        return inputs_of(self.formula.inputs, self.tail)
 
     @property
     def arrays(self) -> tuple[LocalArray, ...]:
@@ -85,15 +63,18 @@ def plan_scan(
     )
     lanes = box.lanes(widest, plain and not narrow_op.locates)
     if takes_one_pass(wide, line, mode, facts):
-        content = Content(narrow_op, wide, prefixes.exclusive, box.block, lanes, box.unroll)
-        return plan_one_pass(SingleScanText, layout, content, line, facts)
+        once = SingleScanText(
+            Target.of(mode, facts, line.narrow), layout.outputs, layout.tail, False, formula, narrow_op, wide,
+            prefixes.exclusive, box.block, lanes, box.unroll,
+        )  # fmt: skip
+        return plan_one_pass(once, layout, line, facts)
     rows = box.unroll
     tile = box.block * lanes * rows
     alone = line.window is None and line.length <= box.alone
     groups, share = line.shares(1 if alone else max(1, facts.compute_units * box.groups), tile)
     passes_on = line.window is not None and not line.window.shared
     streaming = layout.streaming and lanes * min(dtype.itemsize for dtype in layout.outputs) >= 16
-    spec = ScanText(
+    spec = TwoPassText(
         Target.of(mode, facts, line.narrow, streaming), layout.outputs, layout.tail, streaming, formula, narrow_op,
         wide, prefixes.exclusive, box.block, lanes, rows, line.span // share if passes_on else 0,
         windows=layout.windows,

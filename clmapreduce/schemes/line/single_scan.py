@@ -10,9 +10,8 @@ from dataclasses import dataclass, replace
 
 from clmapreduce.domain.line import Line
 from clmapreduce.dtypes import DType
-from clmapreduce.formula.formula import Formula, Input
 from clmapreduce.modes import ComputeMode, Scope
-from clmapreduce.plan import Facts, Layout, LocalArray, Plan, Stage
+from clmapreduce.plan import Arguments, Facts, Layout, LocalArray, Plan, Stage
 from clmapreduce.reductions.base import Bound
 from clmapreduce.reductions.recurrences.text import StateText
 from clmapreduce.reductions.text import OperatorText
@@ -20,7 +19,7 @@ from clmapreduce.reductions.walks.lanes import LaneResults, LaneValues
 from clmapreduce.reductions.walks.walk import Walk
 from clmapreduce.schemes.common.kernel_data import KernelText, Target
 from clmapreduce.schemes.common.local_arrays import accumulators, shrink_to_fit
-from clmapreduce.schemes.line.line_kernel import LineText, inputs_of
+from clmapreduce.schemes.line.scan_text import ScanText
 
 MOST_WORDS = 32
 """Words of 32 bits of an accumulator that is posted, at most."""
@@ -38,45 +37,17 @@ class ClearText(KernelText):
     block: int
 
 
-@dataclass(frozen=True)
-class Content:
-    """What a scan's tiles compute. bound, carried: the operators inside a tile and between tiles. lanes: numbers of a
-    vector. rows: vectors of an item and tile.
-    """
-
-    bound: Bound
-    carried: Bound
-    exclusive: bool
-    block: int
-    lanes: int
-    rows: int
-
-
 @dataclass(frozen=True, eq=False)
-class SingleScanText(LineText):
-    """Fields as of `Content`; an item's vectors are neighbours. alone: the line is one tile."""
+class SingleScanText(ScanText):
+    """An item's vectors are neighbours; accumulators between them are `carried`. alone: the line is one tile."""
 
     template = "kernel/line/single_scan"
-    formula: Formula
-    bound: Bound
-    carried: Bound
-    exclusive: bool
-    block: int
-    lanes: int
-    rows: int
-    alone: bool
+    alone: bool = False
 
     @property
-    def op(self) -> OperatorText:
-        return OperatorText(self.bound, self.narrow)
-
-    @property
-    def wide(self) -> OperatorText:
-        return OperatorText(self.carried, self.narrow)
-
-    @property
-    def read(self) -> tuple[Input, ...]:
-        return inputs_of(self.formula.inputs, self.tail)
+    def tile(self) -> int:
+        """Elements of a tile."""
+        return self.block * self.lanes * self.rows
 
     @property
     def values(self) -> LaneValues:
@@ -129,10 +100,9 @@ class SingleScanText(LineText):
         totals = accumulators(self.carried, self.block // self.target.subgroup, "warps")
         kinds = {self.result_arrays[part.name]: part.ctype for part in self.results.parts}
         kinds |= {self.value_arrays[part.name]: part.ctype for part in self.values.varying}
-        size = self.block * self.rows * self.lanes
         return (
             *totals, *([] if self.alone else [LocalArray("ticket", "int", 1)]),
-            *(LocalArray(name, kind, size, aligned=True) for name, kind in kinds.items()),
+            *(LocalArray(name, kind, self.tile, aligned=True) for name, kind in kinds.items()),
         )  # fmt: skip
 
 
@@ -150,26 +120,23 @@ def takes_one_pass(bound: Bound, line: Line, mode: ComputeMode, facts: Facts) ->
     return waits and line.window is None and short and few and not halves
 
 
-def plan_one_pass(kind: type[SingleScanText], layout: Layout, content: Content, line: Line, facts: Facts) -> Plan:
-    """The plan of all prefixes. kind: of the kernel's text; content: what it sees of its tiles, or of smaller ones."""
-    content = replace(content, block=min(content.block, facts.exchange_width**2))  # its first warp scans all warps
-    if line.length < facts.compute_units * content.block * content.lanes * content.rows:
-        content = replace(content, rows=1)
-    content, spec = shrink_to_fit(
-        content, lambda content: _text(kind, layout, content, line, facts), _smaller, facts.local_memory * 3 // 4
-    )  # fmt: skip
-    target, tile = spec.target, content.block * content.lanes * content.rows
-    tiles = -(-line.length // tile)
-    scan = Stage(
-        spec, tiles, content.block, (*layout.sources, *layout.targets, ("idx", line.length)), layout.sources,
-        layout.targets,
-    )  # fmt: skip
-    if tiles == 1:
+def plan_one_pass(spec: SingleScanText, layout: Layout, line: Line, facts: Facts) -> Plan:
+    """The plan of all prefixes. spec: the kernel with the tiles that are best for long lines, or smaller ones."""
+    spec = replace(spec, block=min(spec.block, facts.exchange_width**2))  # its first warp scans all warps
+    if line.length < facts.compute_units * spec.tile:
+        spec = replace(spec, rows=1)
+    spec, _ = shrink_to_fit(spec, lambda smaller: smaller, _smaller, facts.local_memory * 3 // 4)
+    tiles = -(-line.length // spec.tile)
+    target = Target.of(ComputeMode.PARALLEL, facts, Line(tiles * spec.tile).narrow)
+    spec = replace(spec, target=target, alone=tiles == 1)
+    arguments: Arguments = (*layout.sources, *layout.targets, ("idx", line.length))
+    scan = Stage(spec, tiles, spec.block, arguments, layout.sources, layout.targets)
+    if spec.alone:
         return Plan((scan,), {}, target.mode, Scope.GROUP, target.narrow, "the line fits one group")
     windows = -(-tiles // target.subgroup)
     posts = 1 + spec.words * (tiles + windows + windows // target.subgroup + 1)
     clear = Stage(
-        ClearText(target, content.block), -(-posts // content.block), content.block, ("scratch0", ("idx", posts)), (),
+        ClearText(target, spec.block), -(-posts // spec.block), spec.block, ("scratch0", ("idx", posts)), (),
         ("scratch0",),
     )  # fmt: skip
     scan = replace(
@@ -180,20 +147,8 @@ def plan_one_pass(kind: type[SingleScanText], layout: Layout, content: Content, 
     return Plan((clear, scan), {"scratch0": 8 * posts}, target.mode, Scope.DEVICE, target.narrow, why)
 
 
-def _text(kind: type[SingleScanText], layout: Layout, content: Content, line: Line, facts: Facts) -> SingleScanText:
-    tile = content.block * content.lanes * content.rows
-    tiles = -(-line.length // tile)
-    return kind(
-        Target.of(ComputeMode.PARALLEL, facts, Line(tiles * tile).narrow), layout.outputs, layout.tail, False,
-        layout.formula, content.bound, content.carried, content.exclusive, content.block, content.lanes, content.rows,
-        tiles == 1,
-    )  # fmt: skip
-
-
-def _smaller(content: Content) -> Content | None:
+def _smaller(spec: SingleScanText) -> SingleScanText | None:
     """Fewer items, down to four warps; then fewer rows; then fewer items still."""
-    if content.block > USUAL_BLOCK:
-        return replace(content, block=content.block // 2)
-    if content.rows > 1:
-        return replace(content, rows=content.rows // 2)
-    return replace(content, block=content.block // 2) if content.block > LEAST_BLOCK else None
+    if spec.rows > 1 and spec.block <= USUAL_BLOCK:
+        return replace(spec, rows=spec.rows // 2)
+    return replace(spec, block=spec.block // 2) if spec.block > LEAST_BLOCK else None

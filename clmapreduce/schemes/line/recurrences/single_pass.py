@@ -7,12 +7,18 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import cast as typed
 
+from clmapreduce.domain.line import Line
+from clmapreduce.modes import ComputeMode
+from clmapreduce.plan import Facts, Layout, Plan
 from clmapreduce.reductions.recurrences.base import Recurrent
 from clmapreduce.reductions.recurrences.text import StateText
 from clmapreduce.reductions.recurrences.walk import StateWalk
 from clmapreduce.reductions.text import OperatorText
 from clmapreduce.reductions.walks.walk import Walk
-from clmapreduce.schemes.line.single_scan import SingleScanText
+from clmapreduce.schemes.common.boxes import LaunchBox
+from clmapreduce.schemes.common.kernel_data import Target
+from clmapreduce.schemes.common.vectors import lanes_of
+from clmapreduce.schemes.line.single_scan import SingleScanText, plan_one_pass
 
 
 @dataclass(frozen=True, eq=False)
@@ -34,3 +40,14 @@ class SingleRecurrenceText(SingleScanText):
     @property
     def sent(self) -> OperatorText | StateText:
         return self.state if self.steady else super().sent
+
+
+def plan_recurrence_in_one_pass(layout: Layout, bound: Recurrent, line: Line, facts: Facts, box: LaunchBox) -> Plan:
+    """The plan of a recurrence in the parallel mode, where groups may wait for each other."""
+    itemsize = bound.result.itemsize
+    plain = lanes_of(layout, facts, spreads=True) and bound.result.kind != "c"
+    spec = SingleRecurrenceText(
+        Target.of(ComputeMode.PARALLEL, facts, line.narrow), layout.outputs, layout.tail, False, layout.formula, bound,
+        bound, False, box.block, box.lanes(itemsize, plain), box.unroll,
+    )  # fmt: skip
+    return plan_one_pass(spec, layout, line, facts)

@@ -32,7 +32,7 @@ def test_a_line_is_read_once_where_groups_may_wait() -> None:
     assert kernels(scan_plan("sum", plain, 10**7, PARALLEL, NVIDIA)) == ["cmr_clear", "cmr_single_scan"]
     assert kernels(scan_plan("sum", plain, 1000, PARALLEL, NVIDIA)) == ["cmr_single_scan"]
     assert kernels(scan_plan("sum", plain, 10**7, PARALLEL, FACTS["amd"])) == ["cmr_reduce", "cmr_scan"]
-    for name in ("linear 1", "linear 4", "linear 2 steady", "maximum", "moebius"):
+    for name in ("linear 1", "linear 4", "linear 2 steady", "linear 4 steady", "maximum", "moebius"):
         assert kernels(recurrence_plan(name, 10**7, PARALLEL, NVIDIA)) == ["cmr_clear", "cmr_single_scan"]
 
 
@@ -117,11 +117,11 @@ def test_threads_scan_side_by_side(context: cm.Context, rng: np.random.Generator
 
 @pytest.mark.parametrize("dtype", ["f4", "f8", "c8", "i8"])
 def test_recurrences_across_tiles(dtype: str, context: cm.Context, rng: np.random.Generator) -> None:
-    for order in (1, 2, 3):
+    for order in (1, 2, 3, 4):
         for length in LENGTHS:
-            weights = [0.4, -0.3, 0.2][:order] if dtype != "i8" else [1, -1, 1][:order]
+            weights = [0.4, -0.3, 0.2, 0.02][:order] if dtype != "i8" else [1, -1, 1, 2][:order]
             b = rng.integers(-50, 50, length).astype(dtype)
-            first = [3, -2, 5][:order]
+            first = [3, -2, 5, 1][:order]
             call = cm.Recurrence(order)
             a = np.dtype(dtype).type(weights[0]) if order == 1 else np.array(weights, dtype)
             result = call(a, b, initial=first if order > 1 else first[0], context=context, mode="parallel")

@@ -1,17 +1,15 @@
 ## cmr_single_scan: every prefix of f(in[i], …), or every number of a recurrence, in one pass. A group computes one tile. An item folds `rows` vectors of
-##   neighbours into its accumulator; warps scan those; the first warp scans the warps' accumulators, posts the tile's, and waits for what the tiles before
-##   it post; then every item walks its elements again, from the state before them, for the results.
-##   posts  as in scans/look_back.cl.mako; not there where the line is one tile      in…  the formula's inputs      out  results      n  indices
+##   neighbours into what it passes on (`sent`: an accumulator, or a steady recurrence's state); warps scan those; the first warp scans the warps', posts the
+##   tile's, and waits for what the tiles before it post; then every item walks its elements again, from the state before them, for the results.
+##   passes  how items, warps and tiles pass it on: a file of scans/      mine  elements of an item      count  warps of a group
+##   posts  as in scans/posts.cl.mako; not there where the line is one tile      in…  the formula's inputs      out  results      n  indices
 ##   `wide` accumulators may have more digits than `op` (`narrows`): a vector's values are folded and walked in `op`, vectors are merged in `wide`.
-##   Local memory: the values and results of a tile, an accumulator per warp. Barriers: 3.
+##   Local memory: the values and results of a tile, what each warp passes on, `squares` maps of longer and longer stretches. Barriers: 3.
 <%namespace name="mode" file="/mode/${context['compute_mode']}.cl.mako"/>
-<%namespace name="ahead" file="/scans/look_back.cl.mako"/>
-<%namespace name="powers" file="/scans/steady_look_back.cl.mako"/>
+<%namespace name="chain" file="/scans/${context['passes']}.cl.mako"/>
 <%namespace name="rows_of" file="/scans/rows.cl.mako"/>
 <%namespace name="warps" file="/scans/warp.cl.mako"/>
 <%
-count = block // subgroup
-mine = rows * lanes
 walker = "near" if narrows else "state"
 def place(k, lane=0):
     return f"(at + {k * lanes + lane})"
@@ -23,21 +21,6 @@ def kind_of(part):
 def vector(array, part, slot):
     return f"((__local {kind_of(part)} *){array})[{slot}]"
 %>
-## Folds values at indices, (what reads the values, the index), into `upto`.
-<%def name="folded(values)">
-% if narrows:
-        ${op.declare("row")}
-% for value, index in values:
-        ${op.absorb_from("row", value, index)}
-% endfor
-        ${wide.converted("total", "row", op)}
-        ${wide.merge("upto", "upto", "total")}
-% else:
-% for value, index in values:
-        ${op.absorb_from("upto", value, index)}
-% endfor
-% endif
-</%def>
 ## Moves `state` along values, (what reads the values, the index, what keeps the result there).
 <%def name="walked(values)">
 % if narrows:
@@ -59,7 +42,8 @@ def vector(array, part, slot):
 % endfor
 </%def>
 ${mode.kernel_head("cmr_single_scan", ([] if alone else ["__global ulong *restrict posts"]) + parameters + ["const idx n"])} {
-    ${mode.group_scratch(wide, "warps")}
+    ${mode.group_scratch(sent, "warps")}
+    ${mode.group_scratch(wide, "powers") if squares else ""}
 % for array in (*value_arrays.values(), *sorted({*result_arrays.values()} - {*value_arrays.values()})):
     ${mode.local_array(array)}
 % endfor
@@ -67,9 +51,11 @@ ${mode.kernel_head("cmr_single_scan", ([] if alone else ["__global ulong *restri
     ${values.same("same")}
 % if alone:
     const idx number = 0;
+    ${chain.prepare()}
 % else:
     ${mode.local_array("ticket")}
     if (${mode.is_leader()}) ticket[0] = atomic_inc((volatile __global uint *)posts);
+    ${chain.prepare()}
     ${mode.sync()}
     const idx number = ticket[0], tiles = (n - 1) / ${tile} + 1;
 % endif
@@ -88,58 +74,25 @@ ${mode.kernel_head("cmr_single_scan", ([] if alone else ["__global ulong *restri
 % endfor
     }
     cmr_warp_sync_int();
-    ${wide.declare("upto")}
+    ${chain.item("upto")}
     if (whole) {
 % for k in range(rows):
         {
         ${fetched(k)}
-        ${folded([(values.one(f"x{k}", "same", e), place(k, e)) for e in range(lanes)])}
+        ${chain.fold("upto", [(values.one(f"x{k}", "same", e), place(k, e)) for e in range(lanes)])}
         }
 % endfor
     } else {
-        for (idx i = at; i < end; i++) { ${folded([(values.at("i"), "i")])} }
+        for (idx i = at; i < end; i++) { ${chain.fold("upto", [(values.at("i"), "i")])} }
     }
-    ${warps.scanned(wide, "upto", subgroup)}
-    if (lane == ${subgroup - 1}) { ${warps.store(wide, "warps", "warp", "upto")} }
+    ${chain.scan_items("upto")}
+    if (lane == ${subgroup - 1}) { ${warps.store(sent, "warps", "warp", "upto")} }
     ${mode.sync()}
     if (warp == 0) {
-        ${wide.declare("part")}
-        if (lane < ${count}) { ${warps.fetch(wide, "part", "warps", "lane")} }
-        ${warps.scanned(wide, "part", count)}
-% if alone:
-        ${wide.declare("carry")}
-% else:
-        ${warps.of_item(wide, "own", "part", count - 1)}
-        ${walk.anchor("own")}
-% if steady:
-        ${sent.rest("response")}
-        ${sent.image("response", "own")}
-        if (lane == 0) ${ahead.post("response", "number")}
-## The last tile may be shorter, but those before it are whole.
-        if (!whole) {
-            ${wide.reset("own")}
-            ${op.absorb("own", formula, ["0"])}
-            for (int e = 1; e < ${tile}; e *= 2) { ${wide.merge("own", "own", "own")} }
-        }
-        ${powers.look_back("own", "response", "lane")}
-        ${wide.declare("carry")}
-        if (number > 0) ${sent.constant("carry", "reached")}
-% else:
-        if (lane == 0) ${ahead.post("own", "number")}
-        ${ahead.look_back("own", "lane")}
-% endif
-        ${warps.of_item(wide, "known", "carry", 0)}
-        ${wide.assign("carry", "known")}
-% endif
-        ${warps.before(wide, "prior", "part")}
-        ${wide.merge("prior", "carry", "prior")}
-        if (lane < ${count}) { ${warps.store(wide, "warps", "lane", "prior")} }
+        ${chain.scan_warps()}
     }
     ${mode.sync()}
-    ${wide.declare("carry")}
-    ${warps.fetch(wide, "carry", "warps", "warp")}
-    ${warps.before(wide, "before", "upto")}
-    ${walk.start("state", "carry", "before")}
+    ${chain.start("state", "upto")}
     if (whole) {
 % for k in range(rows):
         {

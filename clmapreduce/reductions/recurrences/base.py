@@ -40,6 +40,11 @@ class Recurrent(Bound):
         bound.anchored = True
         return bound
 
+    @property
+    def passed(self) -> tuple[Component, ...]:
+        """What one stretch of a line passes on to the next."""
+        return self.states if self.steady else self.components
+
     def absorb(self, acc: Record, values: Sequence[Value], indices: Sequence[Node]) -> Record:
         for value, index in zip(values, indices, strict=True):
             record = typed(Record, value)

@@ -41,10 +41,14 @@ class StateText:
         block = Statements(1, self.narrow)
         return declared + self._assigned(block, state, self.bound.start(self._value(block, formula, "0")))
 
-    def rest(self, state: str) -> str:
+    def declare(self, state: str) -> str:
         """Declares `state` as no state at all."""
         numbers = [(c_name(c.dtype), f"{state}_{c.name}", literal(c.identity, c.dtype)) for c in self.bound.states]
         return "\n".join(f"{kind} {name} = {value};" for kind, name, value in numbers)
+
+    def reset(self, state: str) -> str:
+        """Sets `state` to no state at all."""
+        return " ".join(f"{state}_{c.name} = {literal(c.identity, c.dtype)};" for c in self.bound.states)
 
     def act(self, state: str, acc: str, response: str = "") -> str:
         """Sets `state` to what the accumulator `acc` makes of it, with the state `response` for what it adds."""

@@ -21,6 +21,10 @@ class StateWalk(Walk):
     state: StateText = field(kw_only=True)
     formula: Formula = field(kw_only=True)
 
+    def first(self, state: str) -> str:
+        """Declares `state` as the one before the line."""
+        return self.state.start(state, self.formula)
+
     def anchor(self, acc: str) -> str:
         text = self.state
         first = [text.start("first", self.formula), text.act("first", acc), text.constant(acc, "first")]
@@ -29,9 +33,8 @@ class StateWalk(Walk):
     def start(self, state: str, carry: str, before: str) -> str:
         text = self.state
         first = [text.start("first", self.formula), text.act("first", carry), text.assign(state, "first")]
-        return "\n".join([
-            text.rest(state), "if (number == 0) {", *first, "} else", text.image(state, carry), text.act(state, before),
-        ])  # fmt: skip
+        ends = [text.image(state, carry), text.act(state, before)]
+        return "\n".join([text.declare(state), "if (number == 0) {", *first, "} else", *ends])
 
     def move(self, state: str, values: Callable[[Statements], list[Value]], at: str) -> str:
         return self.state.advance_from(state, values)

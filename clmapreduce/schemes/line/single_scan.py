@@ -13,6 +13,7 @@ from clmapreduce.dtypes import DType
 from clmapreduce.modes import ComputeMode, Scope
 from clmapreduce.plan import Arguments, Facts, Layout, LocalArray, Plan, Stage
 from clmapreduce.reductions.base import Bound
+from clmapreduce.reductions.recurrences.base import Recurrent
 from clmapreduce.reductions.recurrences.text import StateText
 from clmapreduce.reductions.text import OperatorText
 from clmapreduce.reductions.walks.lanes import LaneResults, LaneValues
@@ -21,8 +22,8 @@ from clmapreduce.schemes.common.kernel_data import KernelText, Target
 from clmapreduce.schemes.common.local_arrays import accumulators, shrink_to_fit
 from clmapreduce.schemes.line.scan_text import ScanText
 
-MOST_WORDS = 32
-"""Words of 32 bits of an accumulator that is posted, at most."""
+MOST_WORDS, MOST_KEPT = 32, 80
+"""Words of 32 bits of what is posted, and of an accumulator, at most."""
 LEAST_BLOCK, USUAL_BLOCK = 32, 128
 """Items of a group at least: a warp; and down to which a smaller group is better than fewer rows."""
 MOST_BYTES = 256
@@ -47,7 +48,22 @@ class SingleScanText(ScanText):
     @property
     def tile(self) -> int:
         """Elements of a tile."""
-        return self.block * self.lanes * self.rows
+        return self.block * self.mine
+
+    @property
+    def mine(self) -> int:
+        """Elements of an item."""
+        return self.lanes * self.rows
+
+    @property
+    def count(self) -> int:
+        """Warps of a group."""
+        return self.block // self.target.subgroup
+
+    @property
+    def squares(self) -> int:
+        """Maps of longer and longer stretches of elements, each twice as long as the one before."""
+        return 0
 
     @property
     def values(self) -> LaneValues:
@@ -60,13 +76,13 @@ class SingleScanText(ScanText):
         return self.op.dtypes != self.wide.dtypes
 
     @property
-    def steady(self) -> bool:
-        """Whether tiles post responses, not accumulators."""
-        return False
+    def passes(self) -> str:
+        """How items, warps and tiles pass on what is `sent`: the file of scans/ that says it."""
+        return "accumulators"
 
     @property
     def sent(self) -> OperatorText | StateText:
-        """What tiles post."""
+        """What items, warps and tiles pass on."""
         return self.wide
 
     @property
@@ -97,11 +113,12 @@ class SingleScanText(ScanText):
 
     @property
     def arrays(self) -> tuple[LocalArray, ...]:
-        totals = accumulators(self.carried, self.block // self.target.subgroup, "warps")
+        totals = [LocalArray(f"warps_{name}", kind, self.count) for name, kind in self.sent.parts]
+        powers = accumulators(self.carried, self.squares, "powers") if self.squares else ()
         kinds = {self.result_arrays[part.name]: part.ctype for part in self.results.parts}
         kinds |= {self.value_arrays[part.name]: part.ctype for part in self.values.varying}
         return (
-            *totals, *([] if self.alone else [LocalArray("ticket", "int", 1)]),
+            *totals, *powers, *([] if self.alone else [LocalArray("ticket", "int", 1)]),
             *(LocalArray(name, kind, self.tile, aligned=True) for name, kind in kinds.items()),
         )  # fmt: skip
 
@@ -115,7 +132,8 @@ def takes_one_pass(bound: Bound, line: Line, mode: ComputeMode, facts: Facts) ->
     """Whether groups may wait for each other, and pass on the accumulators of an operator."""
     halves = any(c.dtype.kind in "fV" and c.dtype.itemsize == 2 for c in bound.components)
     short = bound.value.itemsize + bound.result.itemsize <= MOST_BYTES
-    few = words_of(c.dtype for c in bound.components) <= MOST_WORDS
+    posted = bound.passed if isinstance(bound, Recurrent) else bound.components
+    few = words_of(c.dtype for c in posted) <= MOST_WORDS and words_of(c.dtype for c in bound.components) <= MOST_KEPT
     waits = facts.groups_progress and facts.exchange_width > 1 and mode is ComputeMode.PARALLEL
     return waits and line.window is None and short and few and not halves
 

@@ -23,7 +23,7 @@ ${mode.kernel_head("cmr_recurrence", (["__global const uchar *restrict parts"] i
     const idx number = CMR_GROUP * ${streams}, begin = number * share, left = n - begin;
 % if responses:
 % for s in range(streams):
-    ${state.rest(f"s{s}")}
+    ${state.declare(f"s{s}")}
 % endfor
 % else:
     ${state.start("s0", formula)}

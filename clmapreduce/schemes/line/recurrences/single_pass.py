@@ -1,5 +1,5 @@
 """Recurrences in one pass, as a scan: tiles pass on maps, and items walk their elements from the state before them.
-Tiles of a steady recurrence pass on responses.
+Items and tiles of a steady recurrence pass on states.
 """
 
 from __future__ import annotations
@@ -34,20 +34,38 @@ class SingleRecurrenceText(SingleScanText):
         return StateWalk(self.op, self.wide, state=self.state, formula=self.formula)
 
     @property
-    def steady(self) -> bool:
-        return self.state.bound.steady
+    def passes(self) -> str:
+        return "states" if self.state.bound.steady else super().passes
+
+    @property
+    def width_bits(self) -> int:
+        """The logarithm of the items of a warp to the base 2."""
+        return self.target.subgroup.bit_length() - 1
+
+    @property
+    def count_bits(self) -> int:
+        """That of the warps of a group."""
+        return self.count.bit_length() - 1
+
+    @property
+    def squares(self) -> int:
+        """Up to half a group; and up to half a block of windows of tiles, where there are several."""
+        squares = self.width_bits + self.count_bits + (0 if self.alone else 2 * self.width_bits)
+        return squares if self.state.bound.steady else 0
 
     @property
     def sent(self) -> OperatorText | StateText:
-        return self.state if self.steady else super().sent
+        return self.state if self.state.bound.steady else super().sent
 
 
 def plan_recurrence_in_one_pass(layout: Layout, bound: Recurrent, line: Line, facts: Facts, box: LaunchBox) -> Plan:
     """The plan of a recurrence in the parallel mode, where groups may wait for each other."""
     itemsize = bound.result.itemsize
     plain = lanes_of(layout, facts, spreads=True) and bound.result.kind != "c"
+    # what items pass on costs the more, the more numbers a state has: then fewer items have twice the elements
+    rows = box.unroll * (2 if bound.steady and len(bound.states) > 1 else 1)
     spec = SingleRecurrenceText(
         Target.of(ComputeMode.PARALLEL, facts, line.narrow), layout.outputs, layout.tail, False, layout.formula, bound,
-        bound, False, box.block, box.lanes(itemsize, plain), box.unroll,
+        bound, False, box.block, box.lanes(itemsize, plain), rows,
     )  # fmt: skip
     return plan_one_pass(spec, layout, line, facts)

@@ -1,13 +1,12 @@
 ## What tiles of a line tell each other within one launch (decoupled look-back), so that the line is read once.
 ##   A group takes the next tile by a ticket, so it waits only for groups that have started before it: some group always goes on where a group that
 ##   has started does, whatever else the device runs (the trait `groups_progress`).
-##   posts: the ticket, then what is `sent` of tiles (accumulators, `wide`), of windows of `subgroup` tiles, and of all tiles before each block of as many windows. Each
+##   posts: the ticket, then what is `sent` of tiles, of windows of `subgroup` tiles, and of all tiles before each block of as many windows. Each
 ##   word of 32 bits lies beside a tag, in one word of 64 bits, so that no fence is needed. All are 0 before the launch.
 ##   What a tile merges depends on its number alone: everything before its block of windows, the windows of the block before its own, the tiles of its window
 ##   before it, in one tree. So a call gives the same bits every time.
 ##   The first warp of a group alone waits, an item for one post. It looks at near and far posts at once where their words are few: more would take registers,
 ##   and so groups that run side by side.
-<%namespace name="mode" file="/mode/${context['compute_mode']}.cl.mako"/>
 <%!
 def words_of(part, size):
     """The words of 32 bits of a variable, as texts."""
@@ -67,27 +66,4 @@ last = first + max(1, size // 4)
 </%def>
 <%def name="far_look()">
     ${look("posted_far", f"(place_far >= 0 ? tiles + bank * {subgroup} + place_far : tiles + windows + bank)", "wants_far")}
-</%def>
-## Declares `carry`, the merge of all tiles before this one, in the first warp's item 0. own: the tile's accumulator, which has been posted.
-<%def name="look_back(own, lane)">
-<% fan, few = subgroup, words <= 2 %>
-    ${first_look(lane, few)}
-    ${wide.declare("near")}
-    ${wait_for("near", "posted_near", "wants_near")}
-    ${mode.combine_warp(wide, "near")}
-    if (${lane} == 0 && number % ${fan} == ${fan - 1}) {
-        ${wide.copy("whole", "near")}
-        ${wide.merge("whole", "whole", own)}
-        ${post("whole", "tiles + window")}
-    }
-    ${"" if few else far_look()}
-    ${wide.declare("carry")}
-    ${wait_for("carry", "posted_far", "wants_far")}
-    ${mode.combine_warp(wide, "carry")}
-    ${wide.merge("carry", "carry", "near")}
-    if (${lane} == 0 && number % ${fan * fan} == ${fan * fan - 1}) {
-        ${wide.copy("whole", "carry")}
-        ${wide.merge("whole", "whole", own)}
-        ${post("whole", "tiles + windows + bank + 1")}
-    }
 </%def>

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import gc
 import weakref
 from collections import defaultdict, deque
 from collections.abc import Callable
@@ -251,12 +252,15 @@ class Arena:
         buffer.counted.atexit = False
 
     def _create(self, make: Callable[[], cl.Buffer], nbytes: int) -> cl.Buffer:
-        """What `make` returns; when the driver is out of memory, a second try after freeing what is idle."""
+        """What `make` returns; when the driver is out of memory, a second try after freeing what is idle, or held by
+        contexts that nobody uses any more.
+        """
         try:
             return make()
         except cl.Error as error:
             if error.code not in MEMORY_CODES:
                 raise self._failure(error, nbytes) from error
+        gc.collect()
         self.trim()
         try:
             return make()

@@ -6,6 +6,7 @@ device.
 
 from __future__ import annotations
 
+import gc
 import threading
 import weakref
 from collections import OrderedDict, deque
@@ -30,7 +31,7 @@ from hostsched.settings import driver_settings
 __all__ = ["SharedContext", "new_context", "shared_context"]
 
 _MOST_BUILDS = 4096
-
+_FEW_CONTEXTS = 4  # of a device. A driver may take a gigabyte of its memory for each, and Python frees them late.
 
 _registry_lock = threading.RLock()
 _spaces: weakref.WeakSet[SharedContext] = weakref.WeakSet()
@@ -98,9 +99,13 @@ def new_context(device: Device) -> cl.Context:
 
 
 def _new_context(device: Device) -> cl.Context:
-    """A new OpenCL context. Raises OutOfDeviceMemory, or DeviceNotFound with the driver's answer and the settings that
-    drivers read.
+    """A new OpenCL context, after those that nobody uses any more have been freed. Raises OutOfDeviceMemory, or
+    DeviceNotFound with the driver's answer and the settings that drivers read.
     """
+    with _registry_lock:
+        others = sum(space.device == device for space in _spaces)
+    if others >= _FEW_CONTEXTS:
+        gc.collect()
     try:
         return opencl.new_context([device.cl_device])
     except cl.Error as error:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import threading
+import weakref
 from collections.abc import Callable
 
 import numpy as np
@@ -274,3 +275,18 @@ def test_an_arena_has_a_limit_room_and_a_peak(device: Device) -> None:
         arena.take(2**20)
     arena.take(2**19)
     assert arena.peak_bytes == 2**18 + 2**19 and in_use.nbytes == arena.rounded(2**18 - 1)
+
+
+def test_contexts_that_nobody_uses_do_not_add_up(device: Device) -> None:
+    """Python frees them late, and a GPU's driver may take a gigabyte for each."""
+    gc.disable()
+    try:
+        made = []
+        for _ in range(8):
+            queue = Queue(device, context=new_context(device))
+            buffer = queue.arena.take(1000)
+            made.append(weakref.ref(queue.space))
+            del queue, buffer
+        assert sum(space() is not None for space in made) <= 4
+    finally:
+        gc.enable()

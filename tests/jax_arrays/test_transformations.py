@@ -154,7 +154,7 @@ def test_complex_numbers_and_slices(how: Any, rng: np.random.Generator) -> None:
 def test_arrays_on_the_cpu_are_not_copied(rng: np.random.Generator) -> None:
     from clmapreduce.jax.arrays import arrays_from, host_view
 
-    x = jnp.asarray(rng.standard_normal((40, 3)))
+    x = jax.device_put(rng.standard_normal((40, 3)), jax.devices("cpu")[0])
     assert host_view(x).ctypes.data == x.unsafe_buffer_pointer()
     block = np.zeros(4160, np.uint8)
     lines = block[-block.ctypes.data % 64 :][:4096].view(np.float64)

@@ -1,4 +1,4 @@
-"""What users make is pickled by value, lambdas by cloudpickle: unpickled it gives the same bits, on the thread's context."""
+"""What users make is pickled by value, lambdas with the help of cloudpickle: unpickled it gives the same bits, on the thread's context."""
 
 from __future__ import annotations
 
@@ -62,9 +62,31 @@ def test_lambdas_decorated_functions_and_operators(
     x = rng.standard_normal(1025).astype(np.float32)
     operator = cm.Operator(lambda a, b: a + b + a * b, 0, commutative=False, check=False)
     for primitive in (cm.Map(lambda a: a * 3), cm.Map(lambda a: a * 3) >> cm.Reduce("sum"), cm.Reduce(operator), softmax):
-        again = copied_with_lambdas(primitive)
-        assert repr(again) == repr(primitive)
-        np.testing.assert_array_equal(again(x, context=context, mode=mode), primitive(x, context=context, mode=mode))
+        for again in (copied(primitive), copied_with_lambdas(primitive), copied(copied_with_lambdas(primitive))):
+            assert repr(again) == repr(primitive)
+            result = again(x, context=context, mode=mode)
+            np.testing.assert_array_equal(result, primitive(x, context=context, mode=mode))
+
+
+def test_functions_that_are_iterated(context: cm.Context, mode: str) -> None:
+    unfold = cm.Unfold(lambda a: 3.7 * a * (1 - a))
+    np.testing.assert_array_equal(
+        copied(unfold)(0.3, 20, context=context, mode=mode), unfold(0.3, 20, context=context, mode=mode)
+    )
+
+
+def test_lambdas_without_cloudpickle(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "cloudpickle", None)
+    with pytest.raises(cm.ArgumentError, match="pip install cloudpickle"):
+        pickle.dumps(cm.Map(lambda a: a * 3))
+    assert repr(copied(cm.Map(np.square))) == repr(cm.Map(np.square))
+
+
+def test_copies_share_their_functions() -> None:
+    double = cm.Map(lambda a: a * 2)
+    assert copy.copy(double).function is double.function and copy.deepcopy(double).function is double.function
+    operator = cm.Operator(lambda a, b: a + b, 0)
+    assert copy.deepcopy(operator).combine is operator.combine
 
 
 def test_a_compiled_pipeline_is_compiled_again(context: cm.Context, mode: str, rng: np.random.Generator) -> None:

@@ -26,6 +26,7 @@ from clmapreduce.planning.lines import MapRequest
 from clmapreduce.planning.mode import choose_mode
 from clmapreduce.primitives.base import Primitive
 from clmapreduce.program.tracing import is_traced
+from clmapreduce.reductions.portable import Portable, rebuilt
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
@@ -50,7 +51,7 @@ class Map(Primitive):
         return f"Map({self._text})"
 
     def __reduce__(self) -> Any:
-        return Map, (self.function if self.expression is None else self.expression.text,)
+        return rebuilt, (Map, Portable(self.function) if self.expression is None else self.expression.text)
 
     @property
     def _text(self) -> str:

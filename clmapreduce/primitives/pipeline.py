@@ -41,6 +41,7 @@ from clmapreduce.program.program import Program, shared, varies
 from clmapreduce.program.step import Kind, Step
 from clmapreduce.program.tracing import is_traced, tracing
 from clmapreduce.reductions.base import Accumulate
+from clmapreduce.reductions.portable import Portable, rebuilt
 from clmapreduce.schemes.line.chain import Chain
 from clmapreduce.schemes.line.fused_line import Fused
 
@@ -71,7 +72,9 @@ class Pipeline(Primitive):
         return columns("Pipeline", ("part", "what"), [*enumerate(map(repr, parts), 1)], note)
 
     def __reduce__(self) -> Any:
-        return (Pipeline if isinstance(self.function, Parts) else _fused), (self.function, self.batch)
+        if isinstance(self.function, Parts):
+            return Pipeline, (self.function, self.batch)
+        return rebuilt, (_fused, Portable(self.function), self.batch)
 
     @takes_chunks
     @followed

@@ -30,6 +30,7 @@ from clmapreduce.program.tracing import is_traced
 from clmapreduce.reductions import Bound, ReductionOp, spec_of
 from clmapreduce.reductions.laws.check import NotAssociative
 from clmapreduce.reductions.names import Op
+from clmapreduce.reductions.portable import Portable, rebuilt
 from clmapreduce.reductions.semigroup import Semigroup
 
 
@@ -62,8 +63,8 @@ class Unfold(Primitive):
         return f"Unfold({'index' if self._index else self._operand.op.name!r})"
 
     def __reduce__(self) -> Any:
-        op = self._function if self._function is not None else spec_of(self._operand.op)
-        return Unfold, ("index" if self._index else op, self._first_power)
+        op = Portable(self._function) if self._function is not None else spec_of(self._operand.op)
+        return rebuilt, (Unfold, "index" if self._index else op, self._first_power)
 
     @followed
     def __call__(

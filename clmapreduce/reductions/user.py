@@ -15,6 +15,7 @@ from clmapreduce.formula.node import Index, Literal, Node, Record, Value, compon
 from clmapreduce.formula.trace import as_value, call, check_arity
 from clmapreduce.reductions.base import Accumulate, Bound, Component, OneByOne, ReductionOp
 from clmapreduce.reductions.laws.check import check_laws, wide
+from clmapreduce.reductions.portable import Portable
 
 
 class BoundUser(OneByOne):
@@ -162,6 +163,12 @@ class Operator(ReductionOp):
         self._checked: set[DType] = set()
         self.dtype = None if dtype is None else check_supported(dtype_of(dtype), "the operator")
         self.name = name or getattr(combine, "__name__", "operator").replace("<lambda>", "operator")
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {**self.__dict__, "combine": Portable(self.combine)}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state, combine=state["combine"].function)
 
     def bind(self, value: DType, accumulate: Accumulate, fp64: bool) -> Bound:
         dtype = aligned(self.dtype if self.dtype is not None else value)

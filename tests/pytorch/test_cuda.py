@@ -1,0 +1,74 @@
+"""Tensors on a CUDA device, where PyTorch has one: what tensors on the CPU give, to the bit, back on that device."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+import clmapreduce as cm
+
+torch = pytest.importorskip("torch")
+ct = pytest.importorskip("clmapreduce.torch")
+
+CUDA = "cuda"
+
+pytestmark = pytest.mark.skipif(not torch.cuda.is_available(), reason="PyTorch has no CUDA device here")
+
+
+def on_both(rng: np.random.Generator, *shapes: tuple[int, ...], dtype: str = "f8") -> tuple[list[Any], list[Any]]:
+    """The same random tensors on the CPU and on the CUDA device, all of which need gradients."""
+    arrays = [rng.standard_normal(shape).astype(dtype) for shape in shapes]
+    host, there = ([torch.tensor(a, device=d, requires_grad=True) for a in arrays] for d in ("cpu", CUDA))
+    return host, there
+
+
+def assert_equal(host: Any, there: Any) -> None:
+    assert there.device.type == CUDA and there.dtype == host.dtype and torch.equal(there.cpu(), host)
+
+
+def gaussian(x: Any, y: Any, b: Any, **how: Any) -> Any:
+    return ((-ct.Vi(x).sqdist(ct.Vj(y))).exp() * ct.Vj(b)).sum(1, **how)
+
+
+@pytest.mark.parametrize("dtype", ["f4", "f8"])
+def test_values_and_two_derivatives(dtype: str, context: cm.Context, mode: str, rng: np.random.Generator) -> None:
+    if dtype == "f8" and not context.device.fp64:
+        pytest.skip("no float64")
+    steps: list[list[Any]] = []
+    for x, y, b in on_both(rng, (40, 3), (300, 3), (300, 2), dtype=dtype):
+        value = gaussian(x, y, b, context=context, mode=mode)
+        first = torch.autograd.grad(value.sum(), (x, y, b), create_graph=True)
+        steps.append([value, *first, *torch.autograd.grad(first[0].square().sum(), (x, b))])
+    for host, there in zip(*steps, strict=True):
+        assert_equal(host.detach(), there.detach())
+
+
+@pytest.mark.parametrize("call", [
+    lambda x, y: ct.Vi(x).sqdist(ct.Vj(y)).argmin(1),
+    lambda x, y: ct.Vi(x).sqdist(ct.Vj(y)).argKmin(3, 1),
+    lambda x, y: (-ct.Vi(x).sqdist(ct.Vj(y))).logsumexp(1),
+    lambda x, y: ct.Genred("SqDist(x, y)", ["x = Vi(3)", "y = Vj(3)"], reduction_op="Max", axis=1)(x, y),
+])  # fmt: skip
+def test_other_reductions(call: Callable[..., Any], context: cm.Context, rng: np.random.Generator) -> None:
+    with context:
+        host, there = (call(*tensors) for tensors in on_both(rng, (40, 3), (300, 3), dtype="f4"))
+    assert_equal(host.detach(), there.detach())
+
+
+def test_a_solver(context: cm.Context, rng: np.random.Generator) -> None:
+    if not context.device.fp64:
+        pytest.skip("no float64")
+    solve = ct.KernelSolve("Exp(-SqDist(x, y)) * b", ["x = Vi(2)", "y = Vj(2)", "b = Vj(1)"], "b", axis=1)
+    with context:
+        host, there = (solve(x, x, b, alpha=0.5) for x, b in on_both(rng, (50, 2), (50, 1)))
+    assert there.device.type == CUDA
+    torch.testing.assert_close(there.cpu(), host, rtol=1e-5, atol=1e-5)  # where the iteration ends may differ
+
+
+def test_tensors_of_two_devices_are_refused(rng: np.random.Generator) -> None:
+    (x, _), (_, y) = on_both(rng, (5, 3), (6, 3), dtype="f4")
+    with pytest.raises(cm.DeviceError, match="move them to one device"):
+        ct.Vi(x).sqdist(ct.Vj(y)).sum(1)

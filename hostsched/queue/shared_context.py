@@ -31,7 +31,8 @@ from hostsched.settings import driver_settings
 __all__ = ["SharedContext", "new_context", "shared_context"]
 
 _MOST_BUILDS = 4096
-_FEW_CONTEXTS = 4  # of a device. A driver may take a gigabyte of its memory for each, and Python frees them late.
+_FEW_CONTEXTS = 4  # unused ones of a device at most. A driver may take a gigabyte for each, and Python frees them late.
+_in_use: dict[Device, int] = {}  # contexts of a device that were in use when unused ones were freed last, or fewer
 
 _registry_lock = threading.RLock()
 _spaces: weakref.WeakSet[SharedContext] = weakref.WeakSet()
@@ -98,14 +99,21 @@ def new_context(device: Device) -> cl.Context:
     return _new_context(device)
 
 
+def _free_unused(device: Device) -> None:
+    """Collects garbage if there may be some contexts of the device that nobody uses."""
+    with _registry_lock:
+        there = sum(space.device == device for space in _spaces)
+        _in_use[device] = min(there, _in_use.get(device, 0))
+        if there - _in_use[device] >= _FEW_CONTEXTS:
+            gc.collect()
+            _in_use[device] = sum(space.device == device for space in _spaces)
+
+
 def _new_context(device: Device) -> cl.Context:
     """A new OpenCL context, after those that nobody uses any more have been freed. Raises OutOfDeviceMemory, or
     DeviceNotFound with the driver's answer and the settings that drivers read.
     """
-    with _registry_lock:
-        others = sum(space.device == device for space in _spaces)
-    if others >= _FEW_CONTEXTS:
-        gc.collect()
+    _free_unused(device)
     try:
         return opencl.new_context([device.cl_device])
     except cl.Error as error:

@@ -1,4 +1,6 @@
-"""What users make is pickled by value, lambdas with the help of cloudpickle: unpickled it gives the same bits, on the thread's context."""
+"""What users make is pickled by value, lambdas with cloudpickle's help. Unpickled it gives the same bits, on the thread's
+context.
+"""
 
 from __future__ import annotations
 

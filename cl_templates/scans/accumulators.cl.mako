@@ -23,15 +23,15 @@
 </%def>
 ## Merges into it those of earlier items of the warp.
 <%def name="scan_items(acc)">${warps.scanned(wide, acc, subgroup)}</%def>
-## Run by the first warp: turns the totals in local memory of `count` warps into what lies before each, tiles before this one included.
+## Run by the first warp: turns the totals in local memory of `warp_count` warps into what lies before each, tiles before this one included.
 <%def name="scan_warps()">
         ${wide.declare("part")}
-        if (lane < ${count}) { ${warps.fetch(wide, "part", "warps", "lane")} }
-        ${warps.scanned(wide, "part", count)}
+        if (lane < ${warp_count}) { ${warps.fetch(wide, "part", "warps", "lane")} }
+        ${warps.scanned(wide, "part", warp_count)}
 % if alone:
         ${wide.declare("carry")}
 % else:
-        ${warps.of_item(wide, "own", "part", count - 1)}
+        ${warps.of_item(wide, "own", "part", warp_count - 1)}
         ${walk.anchor("own")}
         if (lane == 0) ${ahead.post("own", "number")}
         ${look_back("own", "lane")}
@@ -40,7 +40,7 @@
 % endif
         ${warps.before(wide, "prior", "part")}
         ${wide.merge("prior", "carry", "prior")}
-        if (lane < ${count}) { ${warps.store(wide, "warps", "lane", "prior")} }
+        if (lane < ${warp_count}) { ${warps.store(wide, "warps", "lane", "prior")} }
 </%def>
 ## Declares `state`, the one before an item's elements. acc: what was scanned in the warp.
 <%def name="start(state, acc)">

@@ -53,6 +53,11 @@ class Bound(HasContent, ABC):
     places: tuple[str, ...] = ()
     spreads: bool = False
 
+    @property
+    def passed(self) -> tuple[Component, ...]:
+        """What one stretch of a line passes on to the next."""
+        return self.components
+
     @abstractmethod
     def absorb(self, acc: Record, values: Sequence[Value], indices: Sequence[Node]) -> Record:
         """`acc` with values folded in, in order. `indices` stand for the values' places."""

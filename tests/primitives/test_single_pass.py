@@ -14,6 +14,7 @@ from support.plans import FACTS, INTEL, PARALLEL, box_for, formula_of, recurrenc
 import clmapreduce as cm
 from clmapreduce.domain.line import Line, Window
 from clmapreduce.reductions import operator
+from clmapreduce.reductions.recurrences.linear import BoundLinear
 from clmapreduce.schemes.line.single_scan import takes_one_pass
 
 NVIDIA = FACTS["nvidia"]
@@ -34,6 +35,13 @@ def test_a_line_is_read_once_where_groups_may_wait() -> None:
     assert kernels(scan_plan("sum", plain, 10**7, PARALLEL, FACTS["amd"])) == ["cmr_reduce", "cmr_scan"]
     for name in ("linear 1", "linear 4", "linear 2 steady", "linear 4 steady", "maximum", "moebius"):
         assert kernels(recurrence_plan(name, 10**7, PARALLEL, NVIDIA)) == ["cmr_clear", "cmr_single_scan"]
+
+
+def test_what_is_posted_counts_and_not_the_matrix() -> None:
+    """The map of order 4 in float64 has 40 words; with constant coefficients its state of 8 words is posted."""
+    value, number = np.dtype([(f"a{i}", "f8") for i in range(1, 5)] + [("b", "f8")]), np.dtype("f8")
+    for steady in (True, False):
+        assert takes_one_pass(BoundLinear(4, value, number, steady), Line(10**7), PARALLEL, NVIDIA) == steady
 
 
 def test_windows_and_long_accumulators_take_two_passes() -> None:
@@ -113,6 +121,14 @@ def test_threads_scan_side_by_side(context: cm.Context, rng: np.random.Generator
         thread.join(120)
         assert not thread.is_alive()
     assert not wrong
+
+
+@pytest.mark.parametrize("order", [1, 2, 4])
+def test_recurrences_have_the_same_bits_every_time(order: int, context: cm.Context, rng: np.random.Generator) -> None:
+    b, weights = rng.standard_normal(LENGTHS[-1]).astype("f4"), np.float32([0.4, -0.3, 0.2, 0.02][:order])
+    call, a = cm.Recurrence(order), weights if order > 1 else weights[0]
+    first, *others = (np.asarray(call(a, b, context=context, mode="parallel")) for _ in range(6))
+    assert all(np.array_equal(first, other) for other in others)
 
 
 @pytest.mark.parametrize("dtype", ["f4", "f8", "c8", "i8"])

@@ -1,7 +1,7 @@
 ## cmr_single_scan: every prefix of f(in[i], …), or every number of a recurrence, in one pass. A group computes one tile. An item folds `rows` vectors of
 ##   neighbours into what it passes on (`sent`: an accumulator, or a steady recurrence's state); warps scan those; the first warp scans the warps', posts the
 ##   tile's, and waits for what the tiles before it post; then every item walks its elements again, from the state before them, for the results.
-##   passes  how items, warps and tiles pass it on: a file of scans/      mine  elements of an item      count  warps of a group
+##   passes  how items, warps and tiles pass it on: a file of scans/      item_size  elements of an item      warp_count  warps of a group
 ##   posts  as in scans/posts.cl.mako; not there where the line is one tile      in…  the formula's inputs      out  results      n  indices
 ##   `wide` accumulators may have more digits than `op` (`narrows`): a vector's values are folded and walked in `op`, vectors are merged in `wide`.
 ##   Local memory: the values and results of a tile, what each warp passes on, `squares` maps of longer and longer stretches. Barriers: 3.
@@ -15,7 +15,7 @@ def place(k, lane=0):
     return f"(at + {k * lanes + lane})"
 def striped(k):
     """The place of the vector that an item moves between memory and local memory."""
-    return f"(number * {tile} + warp * {subgroup * mine} + (lane + {k * subgroup}) * {lanes})"
+    return f"(number * {tile} + warp * {subgroup * item_size} + (lane + {k * subgroup}) * {lanes})"
 def kind_of(part):
     return f"{part.ctype}{lanes if lanes > 1 else ''}"
 def vector(array, part, slot):
@@ -59,8 +59,8 @@ ${mode.kernel_head("cmr_single_scan", ([] if alone else ["__global ulong *restri
     ${mode.sync()}
     const idx number = ticket[0], tiles = (n - 1) / ${tile} + 1;
 % endif
-    const idx at = number * ${tile} + CMR_LOCAL_ID * ${mine};
-    const idx end = min(n, (idx)(at + ${mine}));
+    const idx at = number * ${tile} + CMR_LOCAL_ID * ${item_size};
+    const idx end = min(n, (idx)(at + ${item_size}));
     const int whole = number < n / ${tile};
     if (whole) {
 % for k in range(rows):

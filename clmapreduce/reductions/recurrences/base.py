@@ -42,7 +42,6 @@ class Recurrent(Bound):
 
     @property
     def passed(self) -> tuple[Component, ...]:
-        """What one stretch of a line passes on to the next."""
         return self.states if self.steady else self.components
 
     def absorb(self, acc: Record, values: Sequence[Value], indices: Sequence[Node]) -> Record:

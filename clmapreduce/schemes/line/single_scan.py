@@ -13,7 +13,6 @@ from clmapreduce.dtypes import DType
 from clmapreduce.modes import ComputeMode, Scope
 from clmapreduce.plan import Arguments, Facts, Layout, LocalArray, Plan, Stage
 from clmapreduce.reductions.base import Bound
-from clmapreduce.reductions.recurrences.base import Recurrent
 from clmapreduce.reductions.recurrences.text import StateText
 from clmapreduce.reductions.text import OperatorText
 from clmapreduce.reductions.walks.lanes import LaneResults, LaneValues
@@ -48,15 +47,15 @@ class SingleScanText(ScanText):
     @property
     def tile(self) -> int:
         """Elements of a tile."""
-        return self.block * self.mine
+        return self.block * self.item_size
 
     @property
-    def mine(self) -> int:
+    def item_size(self) -> int:
         """Elements of an item."""
         return self.lanes * self.rows
 
     @property
-    def count(self) -> int:
+    def warp_count(self) -> int:
         """Warps of a group."""
         return self.block // self.target.subgroup
 
@@ -113,7 +112,7 @@ class SingleScanText(ScanText):
 
     @property
     def arrays(self) -> tuple[LocalArray, ...]:
-        totals = [LocalArray(f"warps_{name}", kind, self.count) for name, kind in self.sent.parts]
+        totals = [LocalArray(f"warps_{name}", kind, self.warp_count) for name, kind in self.sent.parts]
         powers = accumulators(self.carried, self.squares, "powers") if self.squares else ()
         kinds = {self.result_arrays[part.name]: part.ctype for part in self.results.parts}
         kinds |= {self.value_arrays[part.name]: part.ctype for part in self.values.varying}
@@ -132,8 +131,8 @@ def takes_one_pass(bound: Bound, line: Line, mode: ComputeMode, facts: Facts) ->
     """Whether groups may wait for each other, and pass on the accumulators of an operator."""
     halves = any(c.dtype.kind in "fV" and c.dtype.itemsize == 2 for c in bound.components)
     short = bound.value.itemsize + bound.result.itemsize <= MOST_BYTES
-    posted = bound.passed if isinstance(bound, Recurrent) else bound.components
-    few = words_of(c.dtype for c in posted) <= MOST_WORDS and words_of(c.dtype for c in bound.components) <= MOST_KEPT
+    posted, kept = (words_of(c.dtype for c in numbers) for numbers in (bound.passed, bound.components))
+    few = posted <= MOST_WORDS and kept <= MOST_KEPT
     waits = facts.groups_progress and facts.exchange_width > 1 and mode is ComputeMode.PARALLEL
     return waits and line.window is None and short and few and not halves
 

@@ -38,19 +38,19 @@ class SingleRecurrenceText(SingleScanText):
         return "states" if self.state.bound.steady else super().passes
 
     @property
-    def width_bits(self) -> int:
+    def lane_bits(self) -> int:
         """The logarithm of the items of a warp to the base 2."""
         return self.target.subgroup.bit_length() - 1
 
     @property
-    def count_bits(self) -> int:
+    def warp_bits(self) -> int:
         """That of the warps of a group."""
-        return self.count.bit_length() - 1
+        return self.warp_count.bit_length() - 1
 
     @property
     def squares(self) -> int:
         """Up to half a group; and up to half a block of windows of tiles, where there are several."""
-        squares = self.width_bits + self.count_bits + (0 if self.alone else 2 * self.width_bits)
+        squares = self.lane_bits + self.warp_bits + (0 if self.alone else 2 * self.lane_bits)
         return squares if self.state.bound.steady else 0
 
     @property

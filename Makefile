@@ -17,7 +17,7 @@ INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check --ed
 
 help:
 	@echo "make demo   the factorial sequence and the power series of e^x on this machine's best device"
-	@echo "make test   one case in four of each test, on every device found and two CPU runtimes from the package index"
+	@echo "make test   one case in eight of each test, on every device found and two CPU runtimes from the package index"
 	@echo "make test-all  the whole test suite; make test-rest what make test left out, by the same CLMR_DRAW_SEED"
 	@echo "make test-rusticl  a short selection on Mesa's rusticl (llvmpipe), where that is installed"
 	@echo "make sanitize  every kernel under oclgrind, where that is installed: data races, accesses outside of memory"

@@ -5,7 +5,8 @@ and every device but one among them. PoCL builds kernels twice as slowly as Inte
 is drawn more seldom, and left out of two tests of three, other ones in every run. `-m sweep` runs all combinations. A
 combination that the command line names always runs.
 
-`mark_the_rest` splits the tests that still run in two: `make test` runs one case in four of each test, `make test-rest` the others.
+`mark_the_rest` splits the tests that still run in two: `make test` runs one case in eight of each test, `make test-rest`
+the others.
 
 The mark's keywords: `whole`, the names of parameters of which all combinations run, with every value of the others;
 `unless`, a function of the parameters' values, by name: True for combinations that the test would skip; `seldom`,
@@ -23,6 +24,8 @@ from typing import Any
 import pytest
 
 SLOW = "pocl"
+ONE_IN = 8
+"""`make test` runs one case in so many of each test."""
 DEVICES = {"context", "device"}
 """Names of parameters that are devices."""
 
@@ -76,8 +79,8 @@ def mark_what_is_not_drawn(items: Sequence[pytest.Item], config: pytest.Config, 
 
 
 def mark_the_rest(items: Sequence[pytest.Item], config: pytest.Config, seed: str) -> None:
-    """Marks as `rest` what `make test` leaves to `make test-rest`: of each test three cases in four, other ones in
-    every run. A case that the command line names has no mark.
+    """Marks as `rest` what `make test` leaves to `make test-rest`: of each test seven cases in eight, other ones
+    in every run. A case that the command line names has no mark.
     """
     if any("[" in argument for argument in config.args):
         return
@@ -87,7 +90,7 @@ def mark_the_rest(items: Sequence[pytest.Item], config: pytest.Config, seed: str
             tests[item.nodeid.partition("[")[0]].append(item)
     for name, cases in tests.items():
         rng = random.Random(f"rest {seed} {name}")
-        for case in rng.sample(cases, 3 * len(cases) // 4):
+        for case in rng.sample(cases, len(cases) - -(-len(cases) // ONE_IN)):
             case.add_marker(pytest.mark.rest)
 
 

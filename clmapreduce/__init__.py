@@ -22,6 +22,7 @@ from clmapreduce.arrays import (
     zeros_like,
 )
 from clmapreduce.arrays.lookups import take, take_gradient
+from clmapreduce.arrays.standard.search import searchsorted
 from clmapreduce.calls.tables import Table
 from clmapreduce.device.array import DeviceArray
 from clmapreduce.device.awaited import wait
@@ -167,6 +168,7 @@ __all__ = [
     "reduce_by_key",
     "run_lengths",
     "scan_by_key",
+    "searchsorted",
     "segmented_median",
     "segmented_reduce",
     "segmented_scan",

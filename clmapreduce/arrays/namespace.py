@@ -30,9 +30,9 @@ NAMES = (
     "expand_dims", "eye", "finfo", "flatnonzero", "flip", "from_dlpack", "full", "full_like", "hstack", "iinfo",
     "imag", "isclose", "isdtype", "linspace", "matrix_transpose", "max", "mean", "meshgrid", "min", "moveaxis",
     "ndim", "nonzero", "ones", "ones_like", "permute_dims", "prod", "ravel", "real", "repeat", "reshape",
-    "result_type", "roll", "round", "shape", "size", "sort", "squeeze", "stack", "std", "sum", "swapaxes", "take",
-    "tile", "to_device", "transpose", "tril", "triu", "unique", "unique_all", "unique_counts", "unique_inverse",
-    "unique_values", "unstack", "var", "vstack", "where", "zeros", "zeros_like",
+    "result_type", "roll", "round", "searchsorted", "shape", "size", "sort", "squeeze", "stack", "std", "sum",
+    "swapaxes", "take", "tile", "to_device", "transpose", "tril", "triu", "unique", "unique_all", "unique_counts",
+    "unique_inverse", "unique_values", "unstack", "var", "vstack", "where", "zeros", "zeros_like",
 )  # fmt: skip
 """The functions that are not elementwise."""
 

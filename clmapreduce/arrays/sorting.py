@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 from clmapreduce.arrays.operands import on_device
+from clmapreduce.arrays.standard.search import searchsorted as searchsorted_of
 from clmapreduce.device.array import DeviceArray
 from clmapreduce.errors import ArgumentError
 from clmapreduce.sorting.arrays import argsort as argsort_of
@@ -30,6 +31,12 @@ def argsort(
     """The places of the values in order along an axis, as `cm.argsort`."""
     _check_kind(kind)
     result: DeviceArray = argsort_of(on_device(x), axis=axis, descending=descending)
+    return result
+
+
+def searchsorted(x1: Any, x2: Any, /, side: str = "left", sorter: Any = None) -> DeviceArray:
+    """The places in x1 where the values x2 would be inserted, as `cm.searchsorted`."""
+    result: DeviceArray = searchsorted_of(on_device(x1), x2, side=side, sorter=sorter)
     return result
 
 

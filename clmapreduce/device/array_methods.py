@@ -95,6 +95,10 @@ class ArrayMethods(ArrayOperators):
         """The places of the values in order along an axis, int64, in a stable order."""
         return self._call("argsort", self, axis=axis, descending=descending)
 
+    def searchsorted(self: S, v: Any, side: str = "left", sorter: Any = None) -> S:
+        """The places of this sorted line where values would be inserted, int64, as `cm.searchsorted`."""
+        return self._call("searchsorted", self, None, v, side=side, sorter=sorter)
+
     # ---------------------------------------------------------------------------------------------- dtypes, shapes
     def astype(self: S, dtype: Any, copy: bool = True) -> S:
         """The values in another dtype, in new memory; copy=False: the array itself where it has that dtype."""

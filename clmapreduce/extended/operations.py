@@ -90,6 +90,12 @@ def where(condition: Any, a: Any, b: Any) -> Extended:
     return extended([apply("where", condition, x[word], y[word]) for word in x])
 
 
+def with_sign(a: Any, b: Any) -> Extended:
+    """The number a with the sign of b, exact."""
+    x, y = alike(a, b)
+    return where(_of_first("signbit", x) != _of_first("signbit", y), negative(x), x)
+
+
 def _extremum(comparison: str, a: Any, b: Any) -> Extended:
     """NaN where one operand is NaN."""
     x, y = alike(a, b)
@@ -99,11 +105,12 @@ def _extremum(comparison: str, a: Any, b: Any) -> Extended:
 _OPERATIONS: dict[str, Callable[..., Any]] = {
     **{name: partial(_arithmetic, name) for name in ("add", "multiply", "divide", "sqrt")},
     "subtract": subtract, "negative": negative, "abs": absolute, "power": power, "cast": converted, "where": where,
+    "copysign": with_sign,
     "equal": equal, "not_equal": not_equal,
     "less": partial(_compared, "less", "less"), "less_equal": partial(_compared, "less", "less_equal"),
     "greater": partial(_compared, "greater", "greater"),
     "greater_equal": partial(_compared, "greater", "greater_equal"),
     "minimum": partial(_extremum, "less_equal"), "maximum": partial(_extremum, "greater_equal"),
-    **{name: partial(_of_first, name) for name in ("sign", "isnan", "isfinite", "isinf")},
+    **{name: partial(_of_first, name) for name in ("sign", "signbit", "isnan", "isfinite", "isinf")},
 }  # fmt: skip
 EXTENDED.update(_OPERATIONS)

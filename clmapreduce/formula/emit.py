@@ -270,6 +270,7 @@ def _type_words(dtype: DType, lanes: int) -> Mapping[str, str]:
         "V": kind,
         "S": single,
         "F": c_name(FLOAT32, lanes),
+        "M": "" if is_complex(real) else c_name(np.dtype(f"i{real.itemsize}"), lanes),
         "zero": literal(0, real, lanes),
         "one": literal(1, real, lanes),
         "U": f"as_u{kind}" if lanes > 1 else "(uint)" if real.itemsize < 4 else f"(u{single})",

@@ -1,12 +1,12 @@
 """The elementwise functions: one entry each, with its types, its OpenCL spelling and its NumPy twin.
 
 To add a function, add an entry. A spelling is text with `{0}`, `{1}` … for the arguments and these words: `{V}` the
-computing type with its lanes, `{S}` the same with one lane, `{zero}` and `{one}` in every lane, `{not0}` the argument,
-a bool, negated; `{U}` and `{I}` cast a signed integer to its unsigned twin and back, because overflow only wraps there
-(of two ints multiplied and then widened, clang makes a product of two longs). A spelling used for a whole vector holds
-operators wherever they can say it: on PoCL, built-in functions such as fma, max, select and convert_* are calls, not
-instructions (measured: up to five times on a whole kernel). A spelling that names a helper of one scalar type
-(`cmr_mod_{S}`) exists for single values; the emitter writes it once per lane.
+computing type with its lanes, `{S}` the same with one lane, `{M}` signed integers as wide, `{zero}` and `{one}` in
+every lane, `{not0}` the argument, a bool, negated; `{U}` and `{I}` cast a signed integer to its unsigned twin and back,
+because overflow only wraps there (of two ints multiplied and then widened, clang makes a product of two longs). A
+spelling used for a whole vector holds operators wherever they can say it: on PoCL, built-in functions such as fma, max,
+select and convert_* are calls, not instructions (measured: up to five times on a whole kernel). A spelling that names a
+helper of one scalar type (`cmr_mod_{S}`) exists for single values; the emitter writes it once per lane.
 """
 
 from __future__ import annotations
@@ -42,6 +42,7 @@ from clmapreduce.formula.types import (
     Types,
     arithmetic,
     asks,
+    asks_real,
     bits,
     chooses,
     compares,
@@ -58,7 +59,7 @@ from clmapreduce.formula.types import (
     without_bool,
 )
 
-_CALLED = re.compile(r"[a-z]\w*(\{S\}|\{V\})?\(")
+_CALLED = re.compile(r"[a-z]\w*(\{[SVM]\})?\(")
 """A spelling that calls a function, built-in or ours."""
 
 
@@ -103,7 +104,7 @@ def apply(name: str, *operands: Operand) -> Node:
         raise DTypeError(f"{name} is not offered for {operand_dtypes[-1]}")
     if operand_dtypes[-1] == FLOAT16 and computes_halves_wide(function):
         args = tuple(cast(as_node(o, FLOAT32), FLOAT32) for o in operands)
-        return cast(Apply(function, args, FLOAT32, weak), result)
+        return cast(Apply(function, args, FLOAT32 if result == FLOAT16 else result, weak), result)
     args = tuple(cast(as_node(o, d), d) for o, d in zip(operands, operand_dtypes, strict=True))
     return Apply(function, _without_signs(args) if name == "multiply" else args, result, weak)
 
@@ -274,6 +275,13 @@ def _library(
     _define(name, arity, types, _by(real=text, complex_=complex_), getattr(np, name))
 
 
+def _with_sign(dtype: DType) -> str:
+    """The bits of one number with the sign of another."""
+    sign = f"{1 << 8 * dtype.itemsize - 1:#x}{'L' if dtype.itemsize == 8 else ''}"
+    integer = "long" if dtype.itemsize == 8 else "int"
+    return f"as_{{V}}((as_{{M}}({{0}}) & ~({integer}){sign}) | (as_{{M}}({{1}}) & ({integer}){sign}))"
+
+
 def _whole(rounding: Callable[..., Any]) -> Callable[..., Any]:
     """A rounding function's twin: whole numbers stay (NumPy before 2.1 makes them float64)."""
     return lambda x: x if np.asarray(x).dtype.kind in "biu" else rounding(x)
@@ -344,6 +352,8 @@ _define("isinf", 1, asks,
         _by(real="(({0} == {0}) & (({0} - {0}) != {zero}))", integer="({0} != {0})", boolean="({0} & {not0})",
             complex_="((({0}.x == {0}.x) & ({0}.x - {0}.x != 0)) | (({0}.y == {0}.y) & ({0}.y - {0}.y != 0)))"),
         np.isinf)  # fmt: skip
+_define("signbit", 1, asks_real, "(as_{M}({0}) < 0)", np.signbit)
+_define("copysign", 2, real_transcendental, _with_sign, np.copysign)
 for _name in ("floor", "ceil", "trunc"):
     _define(_name, 1, ordered, _by(real=f"{_name}({{0}})", integer="({0})"), _whole(getattr(np, _name)))
 _define("real", 1, complex_part, _by(real="({0})", complex_="({0}.x)"), np.real)

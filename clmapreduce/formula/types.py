@@ -101,6 +101,11 @@ def real_transcendental(*kinds: Any) -> tuple[tuple[DType, ...], DType]:
     return operands, dtype
 
 
+def asks_real(kind: Any) -> tuple[tuple[DType, ...], DType]:
+    """A bool about one number, which becomes a float."""
+    return real_transcendental(kind)[0], BOOL
+
+
 def bits(*kinds: Any) -> tuple[tuple[DType, ...], DType]:
     """Integers, or bools."""
     dtype = promote(*kinds)

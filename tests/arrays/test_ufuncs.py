@@ -65,10 +65,10 @@ def test_special_values(context: cm.Context) -> None:
     a = np.array([0.0, -0.0, 1, -1, np.inf, -np.inf, np.nan, 2.5, -2.5], np.float32)
     x = cm.array(a, context)
     with np.errstate(all="ignore"):
-        for name in ("isnan", "isinf", "isfinite", "sign", "floor", "ceil", "trunc", "rint", "logical_not", "absolute", "square", "negative"):
+        for name in ("isnan", "isinf", "isfinite", "sign", "floor", "ceil", "trunc", "rint", "logical_not", "absolute", "square", "negative", "signbit"):
             assert_as_numpy(getattr(np, name)(x), getattr(np, name)(a), case=name)
         grid = np.meshgrid(a, a, indexing="ij")
-        for name in ("minimum", "maximum", "fmin", "fmax", "logical_and", "logical_or", "logical_xor", "remainder", "floor_divide", "fmod", "equal", "less"):
+        for name in ("minimum", "maximum", "fmin", "fmax", "logical_and", "logical_or", "logical_xor", "remainder", "floor_divide", "fmod", "equal", "less", "copysign"):
             assert_as_numpy(getattr(np, name)(x[:, None], x), getattr(np, name)(*grid), 1, name)
         for name in ("logaddexp", "logaddexp2", "hypot"):
             assert_as_numpy(getattr(np, name)(x[:, None], x), getattr(np, name)(*grid), 16, name)

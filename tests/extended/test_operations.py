@@ -191,6 +191,7 @@ def test_special_values_are_those_of_floats(context: cm.Context, mode: str, dtyp
         for text, true in (
             ("a + b", x + y), ("a - b", x - y), ("a * b", x * y), ("a / b", x / y), ("sqrt(a)", np.sqrt(x)),
             ("minimum(a, b)", np.minimum(x, y)), ("maximum(a, b)", np.maximum(x, y)), ("abs(a)", np.abs(x)), ("-a", -x),
+            ("copysign(a, b)", np.copysign(x, y)),
         ):  # fmt: skip
             result = call(text, a, b, context=context, mode=mode)
             first, *others = dtype.names
@@ -199,6 +200,7 @@ def test_special_values_are_those_of_floats(context: cm.Context, mode: str, dtyp
             if "imum" not in text:  # of two zeros NumPy's extrema have either
                 zero = true == 0
                 np.testing.assert_array_equal(np.signbit(result[first][zero]), np.signbit(true[zero]), err_msg=text)
+    np.testing.assert_array_equal(cm.Map("signbit(a)")(a, context=context, mode=mode), np.signbit(x))
 
 
 def test_products_near_the_end_of_the_range_lose_a_few_of_the_least_numbers(

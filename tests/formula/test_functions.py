@@ -21,10 +21,11 @@ DTYPES = [
 ]
 TRANSCENDENTAL = {
     "sqrt", "exp", "log", "exp2", "expm1", "log2", "log10", "log1p", "sin", "cos", "tan", "sinh", "cosh", "tanh",
-    "cbrt", "rint", "arcsin", "arccos", "arctan", "arcsinh", "arccosh", "arctanh", "arctan2", "hypot", "erf",
+    "cbrt", "rint", "arcsin", "arccos", "arctan", "arcsinh", "arccosh", "arctanh", "arctan2", "hypot", "erf", "copysign",
 }  # fmt: skip
 REAL_ONLY = (TRANSCENDENTAL - {"sqrt", "exp", "log"}) | {
     "power", "sign", "minimum", "maximum", "less", "less_equal", "greater", "greater_equal", "floor", "ceil", "trunc",
+    "signbit",
 }  # fmt: skip
 """Refused for complex numbers, some of them against NumPy (which orders them by real part)."""
 HALVES = [d for d in DTYPES if d.itemsize == 1]
@@ -215,7 +216,7 @@ def test_every_dtype_a_function_takes_has_a_spelling(name: str) -> None:
         assert isinstance(node, Apply)
         text = function.spelling(node.args[-1].dtype)
         assert text is not None
-        source = text.format(*["a", "b", "c"], V="V", S="S", zero="0", one="1", not0="!a", U="U", I="I")
+        source = text.format(*["a", "b", "c"], V="V", S="S", M="M", zero="0", one="1", not0="!a", U="U", I="I")
         assert source.count("(") == source.count(")")
         assert source.startswith("(") or source.endswith(")") or name in ("logical_not", "invert"), source
 

@@ -13,6 +13,7 @@ import re
 import threading
 from collections.abc import Iterable, Iterator, Mapping
 from functools import lru_cache, partial
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -42,9 +43,17 @@ def template_names() -> list[str]:
 
 
 def vocabularies(vendor: str) -> tuple[str, ...]:
-    """The files of `vendor/` that helpers come from; the first that has one wins. vendor: a file, or several: "a+b"."""
-    files = tuple(vendor.split("+"))
-    return files if files[-1] == "portable" else (*files, "clang", "portable")
+    """The vocabularies that helpers come from; the first that has one wins. vendor: one of them, or several: "a+b"."""
+    names = tuple(vendor.split("+"))
+    return names if names[-1] == "portable" else (*names, "clang", "portable")
+
+
+@lru_cache(maxsize=64)
+def files_of(vocabulary: str) -> tuple[str, ...]:
+    """The templates of a vocabulary: its file, and those in the folder of its name."""
+    folder = FOLDER / "vendor" / vocabulary
+    inner = sorted(path.name for path in folder.glob("*.cl.mako"))
+    return (f"vendor/{vocabulary}.cl.mako", *(f"vendor/{vocabulary}/{name}" for name in inner))
 
 
 def render(name: str, context: Mapping[str, Any]) -> str:
@@ -132,13 +141,13 @@ def _attribute(vendor: str, width: int) -> str:
 
 @lru_cache(maxsize=1024)
 def _text_of(vendor: str, word: str, argument: str, value: str | int) -> str | None:
-    for file in vocabularies(vendor):
+    for file in chain.from_iterable(map(files_of, vocabularies(vendor))):
         try:
-            template = _lookup.get_template(f"vendor/{file}.cl.mako")
+            template = _lookup.get_template(file)
             if template.has_def(word):
                 return str(template.get_def(word).render_unicode(**{argument: value}))
         except Exception as error:
-            raise RenderError(_message(f"vendor/{file}.cl.mako, {word}({value})", error)) from error
+            raise RenderError(_message(f"{file}, {word}({value})", error)) from error
     return None
 
 

@@ -1,6 +1,8 @@
 ## Arctangents from operators alone, within 3 ulp.
 <%namespace name="words" file="words.cl.mako"/>
 <%!
+from cl_templates.vectors import split
+
 ARCTAN = {
     "float": [
         "-0x1.555556p-2", "0x1.999956p-3", "-0x1.248952p-3", "0x1.c62cdap-4", "-0x1.6dd8fep-4", "0x1.2006f8p-4", "-0x1.9115a4p-5", "0x1.aefb2cp-6",
@@ -22,7 +24,7 @@ QUARTER_TURN = {"float": ("0x1.921fb6p+0", "-0x1.777a5cp-25"), "double": ("0x1.9
 ## `angle`: atan(low / high), or a quarter turn minus that if `swapped` is true. z: the quotient.
 <%def name="_angle(T, z)">
 <%
-S, f = words.module.split(T)[0], words.module.number
+S, f = split(T)[0], words.module.number
 first, second = (f(T, text) for text in QUARTER_TURN[S])
 %>
     const ${T} z = ${z}, u = z * z, part = z + z * (u * ${words.module.polynomial(T, "u", ARCTAN[S])});
@@ -43,7 +45,7 @@ ${_angle(T, "(swapped ? one : a) / (swapped ? a : one)")}
 </%def>
 <%def name="atan2(T, widest)">
 <%
-S, f, I, size = words.module.split(T)[0], words.module.number, words.module.integers(T), words.module.bits(T)[3]
+S, f, I, size = split(T)[0], words.module.number, words.module.integers(T), words.module.bits(T)[3]
 first, second = (f(T, text) for text in HALF_TURN[S])
 %>
 INLINE ${T} cmr_atan2_${T}(${T} y, ${T} x) {

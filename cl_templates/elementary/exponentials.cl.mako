@@ -1,6 +1,8 @@
 ## exp(x) - 1 and the hyperbolic functions from operators alone, within 3 ulp.
 <%namespace name="words" file="words.cl.mako"/>
 <%!
+from cl_templates.vectors import split
+
 EXPM1 = {
     "float": ["0x1.0p-1", "0x1.555556p-3", "0x1.5554e4p-5", "0x1.1110e0p-7", "0x1.6d4920p-10", "0x1.a12a42p-13"],
     "double": [
@@ -15,7 +17,7 @@ LN2 = {"float": ("0x1.62e4p-1", "0x1.7f7d1cp-20", "0x1.715476p+0"), "double": ("
 ## `quarter` = (exp(a) - 1) / 4, for a that is no greater than where four times that overflows: x clamped to least and most.
 <%def name="_quarter(T, x, least, most)">
 <%
-S, f = words.module.split(T)[0], words.module.number
+S, f = split(T)[0], words.module.number
 digits, one, *_ = words.module.bits(T)
 I, magic = words.module.integers(T), f(T, f"0x1.8p{digits}")
 high, low, inverse = (f(T, text) for text in LN2[S])
@@ -30,7 +32,7 @@ high, low, inverse = (f(T, text) for text in LN2[S])
 <%def name="_of_quarter(T, name, widest)">
 <%
 f = words.module.number
-S = words.module.split(T)[0]
+S = split(T)[0]
 I = words.module.integers(T)
 size = words.module.bits(T)[3]
 least, most = ("-20.0", "89.5") if S == "float" else ("-40.0", "710.5")

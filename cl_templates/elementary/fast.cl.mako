@@ -2,6 +2,8 @@
 ## another argument, the library's function computes all of them.
 <%namespace name="words" file="words.cl.mako"/>
 <%!
+from cl_templates.vectors import split
+
 LOG1P = {
     "float": [
         "-0x1.fffffep-2", "0x1.555638p-2", "-0x1.000302p-2", "0x1.990710p-3", "-0x1.53bb74p-3", "0x1.2fd102p-3", "-0x1.21fd54p-3", "0x1.67ed28p-4",
@@ -57,7 +59,7 @@ I = words.module.integers(T)
 </%def>
 ## Within 3 ulp.
 <%def name="log_fast(T, widest)">
-<% S, f, I = words.module.split(T)[0], words.module.number, words.module.integers(T) %>
+<% S, f, I = split(T)[0], words.module.number, words.module.integers(T) %>
 INLINE ${T} cmr_log_fast_${T}(${T} x) {
 % if words.module.wide(T, widest):
 ${words.halved(T, "log_fast", ["x"])}
@@ -72,7 +74,7 @@ ${_exponent_of(T, "x")}
 ## Within 2^-22 and 2^-51: of itself where it is near 0 at 0, of 1 near other multiples of pi.
 <%def name="_turn(T, name, widest)">
 <%
-S, f, I = words.module.split(T)[0], words.module.number, words.module.integers(T)
+S, f, I = split(T)[0], words.module.number, words.module.integers(T)
 digits, one, root, size, *_ = words.module.bits(T)
 magic, half = f(T, f"0x1.8p{digits}"), f(T, "0.5")
 count = f"x * {f(T, ONE_OVER_PI[S])}"
@@ -100,7 +102,7 @@ ${words.halved(T, f"{name}_fast", ["x"])}
 ## quick: statements of a vendor's faster way, which return where it is close enough.
 <%def name="power_fast(T, widest, quick='')">
 <%
-S, f, I = words.module.split(T)[0], words.module.number, words.module.integers(T)
+S, f, I = split(T)[0], words.module.number, words.module.integers(T)
 digits, one, root, size, _, bias, *_ = words.module.bits(T)
 magic = f(T, f"0x1.8p{digits}")
 %>

@@ -1,6 +1,8 @@
 ## Logarithms and inverse hyperbolic functions from operators alone, within 3 ulp (those of e and 1 + x within 1).
 <%namespace name="words" file="words.cl.mako"/>
 <%!
+from cl_templates.vectors import split
+
 ATANH = {
     "float": ["0x1.555556p-1", "0x1.9999ecp-2", "0x1.245c44p-2", "0x1.ddced8p-3"],
     "double": [
@@ -19,7 +21,7 @@ LOG_OF_E = {"10": {"float": "0x1.bcb7b2p-2", "double": "0x1.bcb7b1526e50ep-2"}, 
 %>
 <%def name="_logarithm(T, name, base, widest)">
 <%
-S, f = words.module.split(T)[0], words.module.number
+S, f = split(T)[0], words.module.number
 high, low = (f(T, text) for text in LOG_OF_2[base][S])
 %>
 INLINE ${T} cmr_${name}_${T}(${T} x) {
@@ -53,7 +55,7 @@ ${words.exponent_of(T, "w")}
 ## By log1p of an expression that is exact for small numbers; numbers beyond half of the largest go to the library.
 <%def name="_inverse_hyperbolic(T, name, widest)">
 <%
-S, lanes = words.module.split(T)
+S, lanes = split(T)
 f, I, size = words.module.number, words.module.integers(T), words.module.bits(T)[3]
 half_of_largest = f(T, "0x1p126" if S == "float" else "0x1p1022")
 %>

@@ -1,6 +1,8 @@
 ## Powers for processors whose libraries call a function for each lane, or compute more digits than they promise.
 <%namespace name="words" file="words.cl.mako"/>
 <%!
+from cl_templates.vectors import split
+
 EXP2 = {
     "float": ["1.0", "0x1.62e430p-1", "0x1.ebfbe0p-3", "0x1.c6af6cp-5", "0x1.3b2a54p-7", "0x1.5f0890p-10", "0x1.44138ap-13"],
     "double": [
@@ -44,7 +46,7 @@ point_five, big = words.module.number(T, "0.5"), words.module.number(T, f"0x1p{d
 ## x^y as in IEEE 754, with a largest measured error of 1.03 ulp: 2 to the power of y log2(x), the logarithm in two words. widest: bytes of a register.
 <%def name="pow(T, widest)">
 <%
-S = words.module.split(T)[0]
+S = split(T)[0]
 I, f = words.module.integers(T), words.module.number
 digits, one, _, size, *_ = words.module.bits(T)
 (third, third1), (c, c1) = ([f(T, text) for text in pair] for pair in (THIRD[S], TWO_OVER_LN2[S]))

@@ -1,9 +1,10 @@
 ## The remainder and the quotient of Python's % and //, of floats, from operators alone: the bits that NumPy gives.
 <%namespace name="words" file="words.cl.mako"/>
+<%! from cl_templates.vectors import split %>
 ## a = nearest b + rest, exactly, for quotients that have digits to spare; others go one by one, by the library.
 <%def name="_of_nearest(T, name, widest)">
 <%
-S, lanes = words.module.split(T)
+S, lanes = split(T)
 f, I, digits = words.module.number, words.module.integers(T), words.module.bits(T)[0]
 magic, size = f(T, f"0x1.8p{digits}"), words.module.bits(T)[3]
 %>

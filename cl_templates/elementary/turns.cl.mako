@@ -1,6 +1,8 @@
 ## Sines, cosines and tangents of floats from operators alone, reduced in double: within 2 ulp, of tangents 4.
 <%namespace name="words" file="words.cl.mako"/>
 <%!
+from cl_templates.vectors import split, typed
+
 SIN = ["-0x1.555556p-3", "0x1.1110dep-7", "-0x1.a013a8p-13", "0x1.6dbe08p-19"]
 """(sin(r) / r - 1) / r^2 of r^2, for |r| <= pi / 4, within 2^-35."""
 COS = ["0x1.555554p-5", "-0x1.6c12d2p-10", "0x1.9bd89cp-16"]
@@ -8,10 +10,10 @@ COS = ["0x1.555554p-5", "-0x1.6c12d2p-10", "0x1.9bd89cp-16"]
 %>
 <%def name="turn(T, name, widest)">
 <%
-S, lanes = words.module.split(T)
+S, lanes = split(T)
 f, I = words.module.number, words.module.integers(T)
 parts = {1: [""], 2: ["lo", "hi"]}[max(1, lanes * 8 // widest)] if lanes * 4 <= widest else []
-D, F, J = (words.module.of(scalar, lanes // max(1, len(parts))) for scalar in ("double", "float", "int"))
+D, F, J = (typed(scalar, lanes // max(1, len(parts))) for scalar in ("double", "float", "int"))
 joined = lambda kind, one: f"({kind})({', '.join(one.format(p) for p in parts)})" if len(parts) > 1 else one.format("")
 %>
 INLINE ${T} cmr_${name}_${T}(${T} x) {

@@ -1,14 +1,8 @@
 ## Defs of elementary functions: types, polynomials, functions by halves, and a number's exponent. Polynomials are interpolated at Chebyshev's
 ## nodes, computed with 60 digits; their errors are next to them.
 <%!
-def split(T):
-    """"float16" -> ("float", 16)."""
-    digits = T.lstrip("abcdefghijklmnopqrstuvwxyz")
-    return T[: len(T) - len(digits)], int(digits or 1)
-
-def of(scalar, lanes):
-    """"float", 16 -> "float16"."""
-    return scalar + (str(lanes) if lanes > 1 else "")
+from cl_templates import vectors
+from cl_templates.vectors import split, typed
 
 def wide(T, widest):
     """Whether a vector has more bytes than a register."""
@@ -16,15 +10,15 @@ def wide(T, widest):
 
 def integers(T):
     """The integers as wide as a float: "float16" -> "int16"."""
-    return of("int" if T.startswith("float") else "long", split(T)[1])
+    return typed("int" if T.startswith("float") else "long", split(T)[1])
 
 def number(T, text):
     """A number in every lane."""
     return f"({T})({text}{'f' if T.startswith('float') else ''})"
 
 def converted(T, value):
-    """A value in another type of as many lanes; the prelude's macro is for vectors."""
-    return f"CMR_CONVERT({value}, {T})" if split(T)[1] > 1 else f"({T})({value})"
+    """A value in another type of as many lanes."""
+    return vectors.converted(value, *split(T))
 
 def polynomial(T, x, coefficients):
     """Horner's scheme, the lowest coefficient first."""
@@ -46,7 +40,7 @@ def bits(T):
     return 52, "0x3ff0000000000000L", "0x3fe6a09e667f3bcdL", "0x7fffffffffffffffL", "0x4330000000000000L", 1023, 54, "0x1p-1022"
 %>
 <%def name="halved(T, name, arguments)">
-<% half = of(split(T)[0], split(T)[1] // 2) %>
+<% half = typed(split(T)[0], split(T)[1] // 2) %>
     return (${T})(${", ".join(f"cmr_{name}_{half}({', '.join(f'{a}.{part}' for a in arguments)})" for part in ("lo", "hi"))});
 </%def>
 ## a = 2^exponent m, m from sqrt(1/2) to sqrt(2), for a > 0 and finite: variables `one`, `exponent`, `m`.

@@ -1,6 +1,6 @@
 ## Extensions of drivers built on clang: the macros of every kernel, and functions of the vocabulary. NVIDIA's, Intel's and
 ## PoCL's vocabularies come before this one, `vendor/portable` after it.
-<%namespace name="portable" file="portable.cl.mako"/>
+<%! from cl_templates.vectors import picked, picks_alternate, picks_in_turn, picks_up, split %>
 #ifndef __has_builtin
 #define __has_builtin(x) 0
 #endif
@@ -33,18 +33,18 @@ INLINE ${T} cmr_${name}_${T}(${T} ${first}, ${T} ${second}) {
 #if __has_builtin(__builtin_shufflevector)
     return __builtin_shufflevector(${first}, ${second}, ${", ".join(map(str, picks))});
 #else
-    return ${portable.module.picked(T, first, second, picks)};
+    return ${picked(T, first, second, picks)};
 #endif
 }
 </%def>
-<%def name="lanes_up1(T)">${_picked(T, "lanes_up1", "v", "fill", portable.module.picks_up(T, 1))}</%def>
-<%def name="lanes_up2(T)">${_picked(T, "lanes_up2", "v", "fill", portable.module.picks_up(T, 2))}</%def>
-<%def name="lanes_up4(T)">${_picked(T, "lanes_up4", "v", "fill", portable.module.picks_up(T, 4))}</%def>
-<%def name="lanes_up8(T)">${_picked(T, "lanes_up8", "v", "fill", portable.module.picks_up(T, 8))}</%def>
-<%def name="evens(T)">${_picked(T, "evens", "a", "b", portable.module.picks_alternate(T, 0))}</%def>
-<%def name="odds(T)">${_picked(T, "odds", "a", "b", portable.module.picks_alternate(T, 1))}</%def>
-<%def name="turns_low(T)">${_picked(T, "turns_low", "a", "b", portable.module.picks_in_turn(T, 0))}</%def>
-<%def name="turns_high(T)">${_picked(T, "turns_high", "a", "b", portable.module.picks_in_turn(T, portable.module.split(T)[1] // 2))}</%def>
+<%def name="lanes_up1(T)">${_picked(T, "lanes_up1", "v", "fill", picks_up(T, 1))}</%def>
+<%def name="lanes_up2(T)">${_picked(T, "lanes_up2", "v", "fill", picks_up(T, 2))}</%def>
+<%def name="lanes_up4(T)">${_picked(T, "lanes_up4", "v", "fill", picks_up(T, 4))}</%def>
+<%def name="lanes_up8(T)">${_picked(T, "lanes_up8", "v", "fill", picks_up(T, 8))}</%def>
+<%def name="evens(T)">${_picked(T, "evens", "a", "b", picks_alternate(T, 0))}</%def>
+<%def name="odds(T)">${_picked(T, "odds", "a", "b", picks_alternate(T, 1))}</%def>
+<%def name="turns_low(T)">${_picked(T, "turns_low", "a", "b", picks_in_turn(T, 0))}</%def>
+<%def name="turns_high(T)">${_picked(T, "turns_high", "a", "b", picks_in_turn(T, split(T)[1] // 2))}</%def>
 ## It helps in loops that compute so much that the hardware's prefetcher is too late; a plain sum gets slower.
 <%def name="ahead(T)">
 INLINE void cmr_ahead_${T}(__global const ${T} *p) {

@@ -1,5 +1,6 @@
 ## Functions on which Intel's compiler fails, and functions that are slower in its library (2026.22 on an AMD Zen 5, 512 bits).
-<%namespace name="portable" file="portable.cl.mako"/>
+<%namespace name="division" file="portable/division.cl.mako"/>
+<%namespace name="functions" file="portable/functions.cl.mako"/>
 <%namespace name="powers" file="/elementary/powers.cl.mako"/>
 <%namespace name="remainders" file="/elementary/remainders.cl.mako"/>
 <%namespace name="exponentials" file="/elementary/exponentials.cl.mako"/>
@@ -16,20 +17,20 @@ INLINE ${T} cmr_cos_${T}(${T} x) {
     return c;
 }
 % else:
-${portable.cos(T)}
+${functions.cos(T)}
 % endif
 </%def>
-<%def name="mod(T)">${remainders.mod(T, 64) if T.startswith(("float", "double")) else portable.mod(T)}</%def>
-<%def name="floor_divide(T)">${remainders.floor_divide(T, 64) if T.startswith(("float", "double")) else portable.floor_divide(T)}</%def>
+<%def name="mod(T)">${remainders.mod(T, 64) if T.startswith(("float", "double")) else division.mod(T)}</%def>
+<%def name="floor_divide(T)">${remainders.floor_divide(T, 64) if T.startswith(("float", "double")) else division.floor_divide(T)}</%def>
 <%def name="pow(T)">${powers.pow(T, 64)}</%def>
 <%def name="expm1(T)">${exponentials.expm1(T, 64)}</%def>
 <%def name="sinh(T)">${exponentials.sinh(T, 64)}</%def>
 <%def name="tanh(T)">${exponentials.tanh(T, 64)}</%def>
 ## These in float alone.
-<%def name="cosh(T)">${exponentials.cosh(T, 64) if T.startswith("float") else portable.cosh(T)}</%def>
-<%def name="atan(T)">${arctangents.atan(T, 64) if T.startswith("float") else portable.atan(T)}</%def>
-<%def name="atan2(T)">${arctangents.atan2(T, 64) if T.startswith("float") else portable.atan2(T)}</%def>
-<%def name="tan(T)">${turns.turn(T, "tan", 64) if T.startswith("float") else portable.tan(T)}</%def>
+<%def name="cosh(T)">${exponentials.cosh(T, 64) if T.startswith("float") else functions.cosh(T)}</%def>
+<%def name="atan(T)">${arctangents.atan(T, 64) if T.startswith("float") else functions.atan(T)}</%def>
+<%def name="atan2(T)">${arctangents.atan2(T, 64) if T.startswith("float") else functions.atan2(T)}</%def>
+<%def name="tan(T)">${turns.turn(T, "tan", 64) if T.startswith("float") else functions.tan(T)}</%def>
 ## In the inner loops of pairs.
 <%def name="log_fast(T)">${fast.log_fast(T, 64)}</%def>
 <%def name="sin_fast(T)">${fast.sin_fast(T, 64)}</%def>

@@ -1,5 +1,9 @@
 ## Functions that are faster in PTX than in OpenCL C on NVIDIA. The only place with inline assembly. Only *.sync forms: warps do not run in lock-step on Volta and later.
-<%namespace name="portable" file="portable.cl.mako"/>
+<%namespace name="arithmetic" file="portable/arithmetic.cl.mako"/>
+<%namespace name="fast_exponentials" file="portable/fast_exponentials.cl.mako"/>
+<%namespace name="functions" file="portable/functions.cl.mako"/>
+<%namespace name="places" file="portable/places.cl.mako"/>
+<%! from cl_templates.vectors import split %>
 <%namespace name="fast" file="/elementary/fast.cl.mako"/>
 <%!
 WORDS = {"float": 1, "int": 1, "uint": 1, "double": 2, "long": 2, "ulong": 2, "float2": 2, "double2": 4}
@@ -48,7 +52,7 @@ INLINE ${T} cmr_exp_scaled_${T}(${T} x) {
     return r;
 }
 % else:
-${portable.exp_scaled(T)}
+${fast_exponentials.exp_scaled(T)}
 % endif
 </%def>
 <%def name="exp2_fast(T)">
@@ -67,7 +71,7 @@ INLINE ${T} cmr_exp2_fast_${T}(${T} x) {
     return r;
 }
 % else:
-${portable.exp2_fast(T)}
+${fast_exponentials.exp2_fast(T)}
 % endif
 </%def>
 ## One instruction, where the comparison and the choice are two.
@@ -75,20 +79,20 @@ ${portable.exp2_fast(T)}
 % if T == "float":
 INLINE float cmr_lesser_float(float a, float b) { return fmin(a, b); }
 % else:
-${portable.lesser(T)}
+${arithmetic.lesser(T)}
 % endif
 </%def>
 <%def name="greater_one(T)">
 % if T == "float":
 INLINE float cmr_greater_one_float(float a, float b) { return fmax(a, b); }
 % else:
-${portable.greater_one(T)}
+${arithmetic.greater_one(T)}
 % endif
 </%def>
 ## An instruction with an explicit rounding mode is not fused with another one.
 <%def name="difference(T)">
 <%
-S, lanes = portable.module.split(T)
+S, lanes = split(T)
 parts = [f".s{lane}" for lane in "0123456789abcdef"[:lanes]] if lanes > 1 else [""]
 %>
 % if S in ("float", "double"):
@@ -100,7 +104,7 @@ INLINE ${T} cmr_difference_${T}(${T} a, ${T} b) {
     return r;
 }
 % else:
-${portable.difference(T)}
+${arithmetic.difference(T)}
 % endif
 </%def>
 <%def name="divide_fast(T)">
@@ -111,7 +115,7 @@ INLINE float cmr_divide_fast_float(float a, float b) {
     return a * r;
 }
 % else:
-${portable.divide_fast(T)}
+${functions.divide_fast(T)}
 % endif
 </%def>
 ## lg2.approx is off by 2^-22 where |log2(x)| is less than 1, by 2^-22 of it elsewhere: too much close to 1, where a polynomial takes over.
@@ -164,7 +168,7 @@ INLINE float cmr_rsqrt_fast_float(float x) {
     return r;
 }
 % else:
-${portable.rsqrt_fast(T)}
+${functions.rsqrt_fast(T)}
 % endif
 </%def>
 <%def name="sqrt_fast(T)">
@@ -175,7 +179,7 @@ INLINE float cmr_sqrt_fast_float(float x) {
     return r;
 }
 % else:
-${portable.sqrt_fast(T)}
+${functions.sqrt_fast(T)}
 % endif
 </%def>
 <%def name="ballot(T)">
@@ -201,7 +205,7 @@ INLINE ${T} cmr_stream_load_${T}(__global const ${T[:-1]} *p) {
     return r;
 }
 % else:
-${portable.stream_load(T)}
+${places.stream_load(T)}
 % endif
 </%def>
 ## A predicated addition: two instructions, where the compiler makes an addition, a choice and a test.
@@ -212,7 +216,7 @@ INLINE float cmr_add_unless_float(float x, float y, uint flag) {
     return x;
 }
 % else:
-${portable.add_unless(T)}
+${arithmetic.add_unless(T)}
 % endif
 </%def>
 <%def name="add_if_reached(T)">
@@ -222,7 +226,7 @@ INLINE float cmr_add_if_reached_float(float x, float y, int have, int need) {
     return x;
 }
 % else:
-${portable.add_if_reached(T)}
+${arithmetic.add_if_reached(T)}
 % endif
 </%def>
 <%def name="half_pair(T)">

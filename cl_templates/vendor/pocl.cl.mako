@@ -1,5 +1,11 @@
 ## Functions that PoCL's library computes wrongly, or by a call for each lane.
-<%namespace name="portable" file="portable.cl.mako"/>
+<%namespace name="arithmetic" file="portable/arithmetic.cl.mako"/>
+<%namespace name="division" file="portable/division.cl.mako"/>
+<%namespace name="fast_exponentials" file="portable/fast_exponentials.cl.mako"/>
+<%namespace name="functions" file="portable/functions.cl.mako"/>
+<%namespace name="lanes" file="portable/lanes.cl.mako"/>
+<%namespace name="short_floats" file="portable/short_floats.cl.mako"/>
+<%! from cl_templates.vectors import converted, each_of, split, typed %>
 <%namespace name="powers" file="/elementary/powers.cl.mako"/>
 <%namespace name="remainders" file="/elementary/remainders.cl.mako"/>
 <%namespace name="logarithms" file="/elementary/logarithms.cl.mako"/>
@@ -13,14 +19,14 @@
 % if T.startswith("float"):
 ${turns.turn(T, name, 32)}
 % else:
-${portable._library(T, name, name, ["x"])}
+${functions._library(T, name, name, ["x"])}
 % endif
 </%def>
 <%def name="sin(T)">${_turn(T, "sin")}</%def>
 <%def name="cos(T)">${_turn(T, "cos")}</%def>
 <%def name="tan(T)">${_turn(T, "tan")}</%def>
-<%def name="mod(T)">${remainders.mod(T, 32) if T.startswith(("float", "double")) else portable.mod(T)}</%def>
-<%def name="floor_divide(T)">${remainders.floor_divide(T, 32) if T.startswith(("float", "double")) else portable.floor_divide(T)}</%def>
+<%def name="mod(T)">${remainders.mod(T, 32) if T.startswith(("float", "double")) else division.mod(T)}</%def>
+<%def name="floor_divide(T)">${remainders.floor_divide(T, 32) if T.startswith(("float", "double")) else division.floor_divide(T)}</%def>
 <%def name="pow(T)">${powers.pow(T, 32)}</%def>
 <%def name="ln(T)">${logarithms.ln(T, 32)}</%def>
 <%def name="log1p(T)">${logarithms.log1p(T, 32)}</%def>
@@ -35,28 +41,28 @@ ${portable._library(T, name, name, ["x"])}
 <%def name="tanh(T)">${exponentials.tanh(T, 32)}</%def>
 <%def name="atan(T)">${arctangents.atan(T, 32)}</%def>
 <%def name="atan2(T)">${arctangents.atan2(T, 32)}</%def>
-<%def name="log_fast(T)">${fast.log_fast(T, 32) if T.startswith("float") else portable.log_fast(T)}</%def>
+<%def name="log_fast(T)">${fast.log_fast(T, 32) if T.startswith("float") else functions.log_fast(T)}</%def>
 <%def name="sin_fast(T)">${fast.sin_fast(T, 32)}</%def>
 <%def name="cos_fast(T)">${fast.cos_fast(T, 32)}</%def>
 <%def name="power_fast(T)">${fast.power_fast(T, 32)}</%def>
 ## fabs is a call there, and crashes the compiler on 512 bits: the sign's bit is cleared instead.
 <%def name="abs(T)">
 <%
-S, lanes = portable.module.split(T)
+S, lanes = split(T)
 bits, mask = {"half": ("ushort", "0x7fff"), "float": ("uint", "0x7fffffff"), "double": ("ulong", "0x7fffffffffffffff")}[S]
 U = bits + (str(lanes) if lanes > 1 else "")
 %>
 INLINE ${T} cmr_abs_${T}(${T} x) { return as_${T}(as_${U}(x) & (${bits})${mask}); }
 </%def>
 ## Not by two clamps: PoCL 3.0 miscompiles those in scans of logsumexp on Xeons with AVX-512, where it vectorises over items.
-<%def name="exp_scaled(T)">${portable._exp_scaled(T, True)}</%def>
+<%def name="exp_scaled(T)">${fast_exponentials._exp_scaled(T, True)}</%def>
 ## A call there, and for vectors of 128 and 256 bits one instruction.
 <%def name="fma(T)">
 <%
 name = {"float4": "ps", "float8": "ps256", "double2": "pd", "double4": "pd256"}.get(T)
 %>
 % if name is None:
-${portable.fma(T)}
+${arithmetic.fma(T)}
 % else:
 INLINE ${T} cmr_fma_${T}(${T} a, ${T} b, ${T} c) {
 #if defined(__FMA__) && __has_builtin(__builtin_ia32_vfmadd${name})
@@ -72,8 +78,8 @@ INLINE ${T} cmr_fma_${T}(${T} a, ${T} b, ${T} c) {
 ## (PoCL 3.0, LLVM 14, a Zen 5; 0.65 ns in float32).
 <%def name="from_half(T)">
 <%
-lanes = portable.module.split(T)[1]
-bits, wide = portable.module.typed("ushort", lanes), portable.module.converted("bits", "uint", lanes)
+lanes = split(T)[1]
+bits, wide = typed("ushort", lanes), converted("bits", "uint", lanes)
 %>
 INLINE ${T} cmr_from_half_${T}(${bits} bits) {
 % if lanes == 16:
@@ -94,11 +100,11 @@ INLINE ${T} cmr_from_half_${T}(${bits} bits) {
 </%def>
 <%def name="to_half(T)">
 <%
-S, lanes = portable.module.split(T)
-bits = portable.module.typed("ushort", lanes)
+S, lanes = split(T)
+bits = typed("ushort", lanes)
 %>
 % if S != "float":
-${portable.to_half(T)}
+${short_floats.to_half(T)}
 % else:
 INLINE ${bits} cmr_to_half_${T}(${T} x) {
 % if lanes == 16:
@@ -111,7 +117,7 @@ INLINE ${bits} cmr_to_half_${T}(${T} x) {
     return __builtin_astype(__builtin_ia32_vcvtps2ph((float4)(x${", 0.0f" * (4 - lanes)}), 0), ushort8)${{1: ".s0", 2: ".s01", 4: ".lo"}[lanes]};
 % endif
 #else
-    return ${portable.module.converted(f"cmr_half_bits_{T}(x)", "ushort", lanes)};
+    return ${converted(f"cmr_half_bits_{T}(x)", "ushort", lanes)};
 #endif
 % endif
 }
@@ -132,13 +138,13 @@ INLINE uint cmr_flags_${T}(${T} m) {
     return (uint)(__builtin_ia32_movmskps256(__builtin_astype(m.lo, float8)) | __builtin_ia32_movmskps256(__builtin_astype(m.hi, float8)) << 8);
 #endif
 % endif
-${portable._flags(T)}
+${lanes._flags(T)}
 }
 </%def>
 ## An instruction where there is one, of 256 bits; lane by lane an element costs 1.1 to 1.4 ns instead of 0.9 (a Zen 4, columns far apart).
 <%def name="gather(T)">
 <%
-S, lanes = portable.module.split(T)
+S, lanes = split(T)
 name, mask, most = {"float": ("ps", "int8", 8), "int": ("d", "int8", 8), "double": ("pd", "long4", 4), "long": ("q", "long4", 4)}.get(S, ("", "", 1))
 
 def gathered(at):
@@ -151,7 +157,7 @@ INLINE ${T} cmr_gather_${T}(__global const ${S} *p, int${lanes} at) {
     return ${gathered("at") if lanes == most else f"({T})({gathered('at.lo')}, {gathered('at.hi')})"};
 #endif
 % endif
-    return ${portable.module.each_of(T)};
+    return ${each_of(T)};
 }
 </%def>
 <%def name="gathers(T)">

@@ -1,11 +1,11 @@
 ## What OpenCL's sub-groups do without a barrier, on any device with the extensions named here whose compiler takes the width of sub-groups from the
 ## kernel. Exchanges only, so that every operator is merged as elsewhere: sub_group_reduce and sub_group_scan know three operators and promise no order.
-<%namespace name="portable" file="portable.cl.mako"/>
+<%! from cl_templates.vectors import split %>
 ## cl_intel_required_subgroup_size. Else a compiler chooses for each kernel.
 <%def name="kernel_attribute(width)">__attribute__((intel_reqd_sub_group_size(${width})))</%def>
 ## Complex numbers go part by part: OpenCL C exchanges scalars.
 <%def name="_shuffle(T, name, function, extension, at='at')">
-<% parts = ("x.x", "x.y") if portable.module.split(T)[1] == 2 else ("x",) %>
+<% parts = ("x.x", "x.y") if split(T)[1] == 2 else ("x",) %>
 #pragma OPENCL EXTENSION ${extension} : enable
 INLINE ${T} cmr_${name}_${T}(${T} x, uint at) { return (${T})(${", ".join(f"{function}({part}, {at})" for part in parts)}); }
 </%def>

@@ -1,6 +1,6 @@
 ## Functions from operators on vectors of 512 bits, for drivers whose compiler takes such operators and whose library is slow there: PoCL from 5.0 on
 ## (LLVM 16), on processors with AVX-512. PoCL 3.0 (LLVM 14) has vectors of 256 bits there. Its words come before those of `pocl`.
-<%namespace name="portable" file="portable.cl.mako"/>
+<%namespace name="division" file="portable/division.cl.mako"/>
 <%namespace name="powers" file="/elementary/powers.cl.mako"/>
 <%namespace name="remainders" file="/elementary/remainders.cl.mako"/>
 <%namespace name="logarithms" file="/elementary/logarithms.cl.mako"/>
@@ -12,8 +12,8 @@
 <%def name="sin(T)">${turns.turn(T, "sin", 64) if T.startswith("float") else pocl.sin(T)}</%def>
 <%def name="cos(T)">${turns.turn(T, "cos", 64) if T.startswith("float") else pocl.cos(T)}</%def>
 <%def name="tan(T)">${turns.turn(T, "tan", 64) if T.startswith("float") else pocl.tan(T)}</%def>
-<%def name="mod(T)">${remainders.mod(T, 64) if T.startswith(("float", "double")) else portable.mod(T)}</%def>
-<%def name="floor_divide(T)">${remainders.floor_divide(T, 64) if T.startswith(("float", "double")) else portable.floor_divide(T)}</%def>
+<%def name="mod(T)">${remainders.mod(T, 64) if T.startswith(("float", "double")) else division.mod(T)}</%def>
+<%def name="floor_divide(T)">${remainders.floor_divide(T, 64) if T.startswith(("float", "double")) else division.floor_divide(T)}</%def>
 <%def name="pow(T)">${powers.pow(T, 64)}</%def>
 <%def name="ln(T)">${logarithms.ln(T, 64)}</%def>
 <%def name="log1p(T)">${logarithms.log1p(T, 64)}</%def>

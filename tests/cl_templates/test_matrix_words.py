@@ -2,20 +2,16 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import numpy as np
 import pytest
-from mako.lookup import TemplateLookup
 from support.lacking import underflow
+from support.template_words import helper
 
-import cl_templates
 import clmapreduce as cm
 from clmapreduce.schemes.pairs.matrix.filter import DOUBT
 from hostsched import JobGraph, KernelJob, build
 
 COUNT = 400
-LOOKUP = TemplateLookup([str(Path(cl_templates.__file__).parent)], strict_undefined=True, input_encoding="utf-8")
 SOURCE = """#define INLINE static inline __attribute__((always_inline))
 {helpers}
 __kernel __attribute__((reqd_work_group_size(32, 1, 1)))
@@ -71,9 +67,8 @@ def test_sums_are_off_by_less_than_is_doubted(kind: str, context: cm.Context, rn
         rows[..., 8:] = rows[..., :8]
         columns[..., 8:] = -columns[..., :8]
         rows[..., 15] *= np.float16(1 + 2**-9)
-    vendors = ["nvidia", "portable"] if context.facts.matrix_units else ["portable"]
-    words = [LOOKUP.get_template(f"vendor/{vendor}.cl.mako") for vendor in vendors]
-    texts = [next(w for w in words if w.has_def(word)).get_def(word).render_unicode(T=T) for word, T in WORDS.items()]
+    vendor = "nvidia" if context.facts.matrix_units else "portable"
+    texts = [helper(vendor, word, T) for word, T in WORDS.items()]
     source = SOURCE.format(helpers="\n".join(texts))
     kernel = build(context.queue, source, ("-w",)).kernel("cmr_tried")
     inputs = [pack(rows, "rows"), pack(columns, "columns"), begin, np.full((COUNT, 3, 16, 8), np.nan, "f4")]
@@ -134,9 +129,8 @@ def test_sums_of_floats(kind: str, context: cm.Context, rng: np.random.Generator
             spoilt[k, row], spoilt[k + 1, :, number] = True, True
     names = {"half_value": "float", "matrix_hold": "uint4", "matrix_numbers": "uint2"}
     names |= {"matrix_sum": "float4", "matrix_rest": "float4"}
-    vendors = ["nvidia", "portable"] if context.facts.matrix_units else ["portable"]
-    words = [LOOKUP.get_template(f"vendor/{vendor}.cl.mako") for vendor in vendors]
-    texts = [next(w for w in words if w.has_def(name)).get_def(name).render_unicode(T=T) for name, T in names.items()]
+    vendor = "nvidia" if context.facts.matrix_units else "portable"
+    texts = [helper(vendor, name, T) for name, T in names.items()]
     source = SUMS.format(helpers="\n".join(texts), stride=int(rng.choice([8, 12, 68])))
     kernel = build(context.queue, source, ("-w",)).kernel("cmr_tried")
     inputs = [rows.view("u4"), numbers.view("u4"), begin, np.full((COUNT, 16, 8), np.nan, "f4")]

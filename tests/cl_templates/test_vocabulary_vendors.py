@@ -7,7 +7,7 @@ import re
 import numpy as np
 import pytest
 from support.plans import FACTS, PARALLEL, SEQUENTIAL, formula_of, map_plan, reduce_plan, scan_plan, source_of
-from support.template_words import helper, signatures
+from support.template_words import helper, vocabulary
 
 import clmapreduce as cm
 from cl_templates.loader import vocabularies
@@ -20,13 +20,13 @@ ATTRIBUTE = "kernel_attribute"
 
 @pytest.mark.parametrize("vendor", VENDORS)
 def test_every_helper_is_a_function_of_its_type_alone(vendor: str) -> None:
-    for function, arguments in signatures(f"vendor/{vendor}").items():
+    for function, arguments in vocabulary(vendor).items():
         assert arguments == ("(width)" if function == ATTRIBUTE else "(T)"), function
 
 
 @pytest.mark.parametrize("vendor", VENDORS[1:])
 def test_a_vendor_only_overrides(vendor: str) -> None:
-    assert set(signatures(f"vendor/{vendor}")) <= set(signatures("vendor/portable"))
+    assert set(vocabulary(vendor)) <= set(vocabulary("portable"))
 
 
 TYPES = {
@@ -88,13 +88,13 @@ VECTORS = {"half_bits": "uint", "to_half": "ushort"}
 
 
 def test_every_helper_is_tried() -> None:
-    assert {*TYPES, ATTRIBUTE} == set(signatures("vendor/portable"))
+    assert {*TYPES, ATTRIBUTE} == set(vocabulary("portable"))
 
 
 @pytest.mark.parametrize("vendor", VENDORS)
 @pytest.mark.parametrize("function", TYPES)
 def test_a_helper_defines_its_function(vendor: str, function: str) -> None:
-    if function not in signatures(f"vendor/{vendor}"):
+    if function not in vocabulary(vendor):
         vendor = "portable"
     for kind in TYPES[function].split():
         text = helper(vendor, function, kind)

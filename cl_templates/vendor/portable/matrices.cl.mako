@@ -1,0 +1,66 @@
+## Products of small matrices by the items of a warp.
+## Products of 16 rows and 8 columns, 16 floats of 16 bits deep, by the 32 items of a warp: c + a · b, summed up as floats. An item holds four of the
+## results: c.xy of the row lane / 4, c.zw of the row lane / 4 + 8, in the columns 2 (lane % 4) and the next one. Operands wait in local memory,
+## word(row, k / 2) = 16 (row % 8) + 4 (k / 2 % 4) + 2 (k / 8) + row / 8 and word(column, k / 2) = 8 column + 2 (k / 2 % 4) + k / 8 behind `at`, where
+## they stay as long as products are asked for; matrix_rows and matrix_columns bring an item's share of them, and matrix_hold makes rows of what a
+## warp's items hold, a barrier before the first product. Two operands of columns come at once as a uint4, the halves of which are theirs, where their
+## pairs of words alternate. Here a share is the place where an operand lies, and words from one column to the next: an item reads whole rows and
+## columns, and nobody waits for anybody.
+<%def name="matrix_rows(T)">
+INLINE ${T} cmr_matrix_rows_${T}(__local const uint *memory, int at, int lane) { return (${T})((uint)at); }
+</%def>
+<%def name="matrix_columns(T)">
+INLINE ${T} cmr_matrix_columns_${T}(__local const uint *memory, int at, int lane) { return (${T})(${"(uint)at, 8u" if T == "uint2" else "(uint)at, 16u, (uint)at + 2u, 16u"}); }
+</%def>
+<%def name="matrix_hold(T)">
+INLINE ${T} cmr_matrix_hold_${T}(${T} a, __local uint *memory, int at, int lane) {
+    __local uint *mine = memory + at + lane * 4;
+    mine[0] = a.x; mine[1] = a.y; mine[2] = a.z; mine[3] = a.w;
+    return (${T})((uint)at);
+}
+</%def>
+<%def name="matrix_product(T)">
+INLINE ${T} cmr_matrix_product_${T}(${T} c, uint4 a, uint2 b, __local const uint *memory, int lane) {
+    __local const uint *rows = memory + a.x + lane / 4 * 16, *columns = memory + b.x + lane % 4 * 2 * b.y;
+    for (int k = 0; k < 8; k++) {
+        const int row = k % 4 * 4 + k / 4 * 2, column = k % 4 * (b.y / 4) + k / 4;
+        for (int bits = 0; bits < 32; bits += 16) {
+            const float upper = cmr_half_value_float(rows[row] >> bits & 0xffffu), lower = cmr_half_value_float(rows[row + 1] >> bits & 0xffffu);
+            const float left = cmr_half_value_float(columns[column] >> bits & 0xffffu), right = cmr_half_value_float(columns[column + b.y] >> bits & 0xffffu);
+            c += (${T})(upper * left, upper * right, lower * left, lower * right);
+        }
+    }
+    return c;
+}
+</%def>
+## Sums of 16 rows and 8 numbers over 8 columns: c + a · b, as exact as floats, of the scalars that items hold, as matrix_product leaves them to matrix_hold:
+## a.xy of the item's two rows and the first of its columns, a.zw of the other one. b: the numbers, rows of local memory `stride` words apart, from `at` on.
+## matrix_sum may leave the last digits of both to matrix_rest, which adds to another c what is missing, times 2^12. Infinities and NaN leave one of them none.
+<%def name="matrix_numbers(T)">
+INLINE ${T} cmr_matrix_numbers_${T}(__local const uint *memory, int at, int stride, int lane) { return (${T})((uint)at, (uint)stride); }
+</%def>
+<%def name="matrix_sum(T)">
+INLINE ${T} cmr_matrix_sum_${T}(${T} c, uint4 a, uint2 b, __local const uint *memory, int lane) {
+    __local const uint *rows = memory + a.x + lane / 4 * 16, *numbers = memory + b.x + lane % 4 * 2;
+    for (int k = 0; k < 8; k++) {
+        const int row = k / 2 * 4 + k % 2 * 2;
+        const float upper = as_float(rows[row]), lower = as_float(rows[row + 1]), left = as_float(numbers[k * b.y]), right = as_float(numbers[k * b.y + 1]);
+        c = (${T})(fma(upper, left, c.x), fma(upper, right, c.y), fma(lower, left, c.z), fma(lower, right, c.w));
+    }
+    return c;
+}
+</%def>
+<%def name="matrix_rest(T)">
+INLINE ${T} cmr_matrix_rest_${T}(${T} c, uint4 a, uint2 b, __local const uint *memory, int lane) { return c; }
+</%def>
+<%def name="matrix_start(T)">
+INLINE ${T} cmr_matrix_start_${T}(uint4 a, uint2 b, __local const uint *memory, int lane) { return cmr_matrix_product_${T}((${T})(0), a, b, memory, lane); }
+</%def>
+## Four words of an operand of columns at once, from a multiple of four words on.
+<%def name="matrix_put(T)">
+INLINE void cmr_matrix_put_${T}(__local uint *memory, int at, ${T} words) { memory[at] = words.x; memory[at + 1] = words.y; memory[at + 2] = words.z; memory[at + 3] = words.w; }
+</%def>
+## A sum of products with a beginning that is needed again.
+<%def name="matrix_from(T)">
+INLINE ${T} cmr_matrix_from_${T}(${T} c, uint4 a, uint2 b, __local const uint *memory, int lane) { return cmr_matrix_product_${T}(c, a, b, memory, lane); }
+</%def>

@@ -26,6 +26,7 @@ from clmapreduce.formula.formula import Access
 from clmapreduce.formula.functions import apply
 from clmapreduce.formula.node import Node
 from clmapreduce.primitives.along import Batch, prepare_lines
+from clmapreduce.primitives.map import Map
 from clmapreduce.primitives.pipeline import Pipeline, fuse
 from clmapreduce.primitives.reduce import Reduce
 from clmapreduce.reductions.moments import Moments
@@ -100,17 +101,19 @@ def mean(
 
 
 def var(
-    x: Any, /, *, axis: Any = None, ddof: float = 0, correction: float | None = None, keepdims: bool = False
-) -> DeviceArray:
+    x: Any, /, *, axis: Any = None, dtype: Any = None, ddof: float = 0, correction: float | None = None,
+    keepdims: bool = False, where: Any = True,
+) -> DeviceArray:  # fmt: skip
     """The variances along some axes: Σ |x − mean|² over the number of values less ddof (or correction)."""
-    return _reduced("var", on_device(x), axis, keepdims, less=real(ddof if correction is None else correction, "ddof"))
+    return _spread("var", on_device(x), axis, dtype, ddof if correction is None else correction, keepdims, where)
 
 
 def std(
-    x: Any, /, *, axis: Any = None, ddof: float = 0, correction: float | None = None, keepdims: bool = False
-) -> DeviceArray:
+    x: Any, /, *, axis: Any = None, dtype: Any = None, ddof: float = 0, correction: float | None = None,
+    keepdims: bool = False, where: Any = True,
+) -> DeviceArray:  # fmt: skip
     """The standard deviations along some axes, the roots of `var`."""
-    return _reduced("std", on_device(x), axis, keepdims, less=real(ddof if correction is None else correction, "ddof"))
+    return _spread("std", on_device(x), axis, dtype, ddof if correction is None else correction, keepdims, where)
 
 
 @dataclass(frozen=True)
@@ -147,9 +150,41 @@ def _mean_where(x: DeviceArray, axis: Any, keepdims: bool, dtype: Any, mask: Any
     """The mean of the values that count."""
     reduction = _reduction("mean", x.dtype, None if dtype is None else number_of(dtype_of(dtype)))
     total = _counted("sum", x, axis, keepdims, reduction.value, None, mask)
-    ones = full(x.shape, 1, dtype=real_part(reduction.value), context=x.context)
-    count = _counted("sum", ones, axis, keepdims, None, None, mask)
-    return converted(total / count, reduction.result)
+    return converted(total / _count(x, real_part(reduction.value), axis, keepdims, mask), reduction.result)
+
+
+def _count(x: DeviceArray, dtype: DType, axis: Any, keepdims: bool, mask: Any) -> DeviceArray:
+    """How many values count."""
+    return _counted("sum", full(x.shape, 1, dtype=dtype, context=x.context), axis, keepdims, None, None, mask)
+
+
+def _spread(
+    name: str, x: DeviceArray, axis: Any, dtype: Any, ddof: float, keepdims: bool, where: Any
+) -> DeviceArray:  # fmt: skip
+    """A variance or standard deviation."""
+    less, mask = real(ddof, "ddof"), mask_of(where)
+    if mask is None:
+        return _reduced(name, x, axis, keepdims, dtype, less)
+    reduction = _reduction(name, x.dtype, None if dtype is None else number_of(dtype_of(dtype)))
+    values = converted(x, reduction.value)
+    squares = _square_size(values - _mean_where(values, axis, True, None, mask))
+    count = _count(squares, squares.dtype, axis, keepdims, mask)
+    total = _counted("sum", squares, axis, keepdims, None, None, mask)
+    return converted(_quotient(name)(total, count, squares.dtype.type(less)), reduction.result)
+
+
+_square_size = Map(lambda x: x.real * x.real + x.imag * x.imag if is_complex(x.dtype) else x * x)
+
+
+@lru_cache(maxsize=2)
+def _quotient(name: str) -> Map:
+    """From squares and their count to a variance, or its root."""
+
+    def spread(total: Node, count: Node, less: Node) -> Node:
+        variance = total / apply("maximum", count - less, 0)
+        return apply("sqrt", variance) if name == "std" else variance
+
+    return Map(spread)
 
 
 def _reduced(

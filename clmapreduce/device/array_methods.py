@@ -71,13 +71,15 @@ class ArrayMethods(ArrayOperators):
         """The means along some axes, in float64 for integers and bools; NaN of nothing. more: keepdims, where."""
         return self._call("mean", self, out, axis=axis, dtype=dtype, **more)
 
-    def var(self: S, axis: Any = None, ddof: float = 0, keepdims: bool = False, *, out: Any = None) -> S:
-        """The variances along some axes: mean squared deviations, over the number of values less ddof."""
-        return self._call("var", self, out, axis=axis, ddof=ddof, keepdims=keepdims)
+    def var(self: S, axis: Any = None, dtype: Any = None, out: Any = None, ddof: float = 0, **more: Any) -> S:
+        """The variances along some axes: mean squared deviations, over the number of values less ddof. more: keepdims,
+        where.
+        """
+        return self._call("var", self, out, axis=axis, dtype=dtype, ddof=ddof, **more)
 
-    def std(self: S, axis: Any = None, ddof: float = 0, keepdims: bool = False, *, out: Any = None) -> S:
+    def std(self: S, axis: Any = None, dtype: Any = None, out: Any = None, ddof: float = 0, **more: Any) -> S:
         """The standard deviations along some axes, the roots of `var`."""
-        return self._call("std", self, out, axis=axis, ddof=ddof, keepdims=keepdims)
+        return self._call("std", self, out, axis=axis, dtype=dtype, ddof=ddof, **more)
 
     def cumsum(self: S, axis: int | None = None, dtype: Any = None, out: Any = None) -> S:
         """The sums up to every place of an axis; of all elements in C order, as one line, if None."""

@@ -130,7 +130,7 @@ def test_numpys_functions_that_are_not_offered(context: cm.Context) -> None:
     x = cm.array(np.ones((3, 3)), context)
     for call in (
         lambda: np.linalg.norm(x), lambda: np.partition(x, 1), lambda: np.dot(x, x), lambda: np.einsum("ii", x), lambda: np.fft.fft(x), lambda: np.median(x),
-        lambda: np.var(x, where=x.to_numpy() > 0), lambda: np.sum(x, out=np.zeros(())), lambda: np.reshape(x, (9,), order="F"),
+        lambda: np.sum(x, out=np.zeros(())), lambda: np.reshape(x, (9,), order="F"),
         lambda: np.var(x, mean=2), lambda: np.argmin(x, out=np.zeros(())),
     ):  # fmt: skip
         with pytest.raises(TypeError, match="to_numpy") as error:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import warnings
 from typing import Any
 
 import numpy as np
@@ -126,6 +127,31 @@ def test_keywords(context: cm.Context, rng: np.random.Generator) -> None:
             x.sum(axis=wrong)
     with pytest.raises(cm.PlaceError):
         x.argmin(axis=(0, 1))
+
+
+@pytest.mark.parametrize("code", ["i1", "u4", "f2", "f4", "f8", "c8"])
+@pytest.mark.parametrize("name", ["mean", "var", "std"])
+def test_moments_of_values_that_count(name: str, code: str, context: cm.Context, rng: np.random.Generator) -> None:
+    """Masks of any shape that broadcasts, axes, ddof, dtypes; lines of which no value counts."""
+    wide = rng.uniform(-9, 9, (5, 6, 7)) + (1j * rng.uniform(-9, 9, (5, 6, 7)) if code[0] == "c" else 0)
+    a = (abs(wide) if code[0] == "u" else wide).astype(code)
+    exact = a.astype("c16" if code[0] == "c" else "f8")
+    x = cm.array(a, context)
+    for shape in ((5, 6, 7), (6, 1), (7,)):
+        mask = rng.random(shape) < 0.6
+        mask[:1] &= len(shape) < 3
+        for axis in (None, 0, (0, 2), -1):
+            options: dict[str, Any] = {} if name == "mean" else {"ddof": float(rng.choice([0, 1, 0.5]))}
+            keepdims = bool(rng.integers(2))
+            with np.errstate(all="ignore"), warnings.catch_warnings():
+                warnings.simplefilter("ignore")
+                expected = getattr(exact, name)(axis=axis, where=mask, keepdims=keepdims, **options)
+            result = getattr(x, name)(axis=axis, where=mask, keepdims=keepdims, **options)
+            unit = {"f2": 2e-3, "f4": 2e-6, "c8": 2e-6}.get(code, 1e-13)
+            assert result.dtype == getattr(a, name)().dtype
+            np.testing.assert_allclose(result.to_numpy(), expected, rtol=unit, atol=9 * unit)
+    result = getattr(x, name)(0, exact.dtype)
+    np.testing.assert_allclose(result.to_numpy(), getattr(exact, name)(0), rtol=1e-12, atol=1e-13)
 
 
 @pytest.mark.parametrize("name", ["cumsum", "cumprod"])

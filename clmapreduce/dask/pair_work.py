@@ -12,7 +12,7 @@ from clmapreduce.dask.home import home
 from clmapreduce.dtypes import DType
 from clmapreduce.pairwise.accumulators import Accumulators
 from clmapreduce.pairwise.call import PairCall
-from clmapreduce.pairwise.streamed import reduced
+from clmapreduce.pairwise.tiles.streamed import reduced
 from clmapreduce.vector.node import Variable
 
 

@@ -17,7 +17,7 @@ from clmapreduce.dtypes import DType
 from clmapreduce.errors import ModeError
 from clmapreduce.pairwise.call import PairCall, plan_pairs
 from clmapreduce.pairwise.reduction import call_options
-from clmapreduce.pairwise.streamed import reduced
+from clmapreduce.pairwise.tiles.streamed import reduced
 from clmapreduce.ranges import Ranges
 from clmapreduce.reductions.pairs import pair_reduction
 from clmapreduce.vector.node import Category, Variable, Vector

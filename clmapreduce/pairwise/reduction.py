@@ -18,8 +18,8 @@ from clmapreduce.pairwise.call import PairCall, source_pairs
 from clmapreduce.pairwise.guest import GuestArray
 from clmapreduce.pairwise.inputs import Inputs
 from clmapreduce.pairwise.options import check_count, keywords, reduction_name
-from clmapreduce.pairwise.streamed import explained_tiles, reduced
 from clmapreduce.pairwise.tables.places import check_places
+from clmapreduce.pairwise.tiles.streamed import explained_tiles, reduced
 from clmapreduce.ranges import as_ranges
 from clmapreduce.reductions import Operator
 from clmapreduce.reductions.pairs import PairOptions, PairReduction, pair_reduction, spec_of

@@ -8,7 +8,7 @@ import pytest
 
 import clmapreduce as cm
 from clmapreduce.calls import windows
-from clmapreduce.pairwise import pair_tiles
+from clmapreduce.pairwise.tiles import pair_tiles
 from clmapreduce.segmented.streamed import cuts
 
 LIMIT = "1G"

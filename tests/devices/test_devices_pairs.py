@@ -9,7 +9,7 @@ import pytest
 from support.oracles import assert_same
 
 import clmapreduce as cm
-from clmapreduce.pairwise import streamed
+from clmapreduce.pairwise.tiles import streamed
 from clmapreduce.tuning import rates
 
 from .conftest import LIMIT, Several

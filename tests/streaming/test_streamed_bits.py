@@ -12,7 +12,7 @@ from support.streamed import LENGTH, below_their_peak, call_streamed, floats, so
 
 import clmapreduce as cm
 from clmapreduce.calls import windows
-from clmapreduce.pairwise import pair_tiles
+from clmapreduce.pairwise.tiles import pair_tiles
 from clmapreduce.segmented.streamed import cuts
 
 LIMITS = ("1200K", "1500K", "2M")

@@ -19,7 +19,7 @@ from clmapreduce.device.tiles import may_stream, on_host, room_of
 from clmapreduce.errors import DeviceMemoryError
 from clmapreduce.pairwise.arrays import gather_pairs
 from clmapreduce.pairwise.call import PairCall, plan_pairs
-from clmapreduce.pairwise.partial import Parts, parts_of
+from clmapreduce.pairwise.tiles.partial import Parts, parts_of
 from clmapreduce.plan import IN_FLIGHT
 from clmapreduce.ranges import Ranges
 from clmapreduce.vector.node import Category, Variable

@@ -11,7 +11,6 @@ from typing import Any
 
 import numpy as np
 
-from clmapreduce.calls.call import check_out
 from clmapreduce.calls.explain import Explanation
 from clmapreduce.calls.options import Options
 from clmapreduce.calls.prepared import Planned
@@ -23,9 +22,10 @@ from clmapreduce.device.several.copies import copy_on
 from clmapreduce.device.several.spread import Block, spread
 from clmapreduce.device.tile_calls import TileCalls
 from clmapreduce.device.tuned import text_of
-from clmapreduce.dtypes import DType
 from clmapreduce.pairwise.call import PairCall, explain_pairs, plan_pairs, reduce_pairs
-from clmapreduce.pairwise.pair_tiles import Arrays, PairTiles, tiles_of
+from clmapreduce.pairwise.tiles.batches import BatchTiles, batch_of
+from clmapreduce.pairwise.tiles.pair_tiles import Arrays, PairTiles, tiles_of
+from clmapreduce.pairwise.tiles.results import HostResults
 from clmapreduce.ranges import Ranges
 from clmapreduce.tuning.rates import known_rate, note_rate
 from clmapreduce.vector.node import Category, Variable
@@ -39,11 +39,15 @@ def reduced(
     call: PairCall, arrays: Mapping[Variable, Any], options: Options, ranges: Ranges | None = None, *,
     progress: Any = None,
 ) -> Any:  # fmt: skip
-    """As `reduce_pairs`; host arrays without a batch that have no room are streamed, and several devices share them."""
+    """As `reduce_pairs`; host arrays that have no room are streamed. Several devices share calls without a batch."""
     tiles = tiles_of(call, arrays, options, ranges)
-    if tiles is None:
-        return reduce_pairs(call, arrays, options, ranges)
-    results = _Run(tiles).results()
+    if tiles is not None:
+        results = _Run(tiles).results()
+    else:
+        batch = batch_of(call, arrays, options, ranges)
+        if batch is None:
+            return reduce_pairs(call, arrays, options, ranges)
+        results = _of_batch(batch)
     return results[0] if len(results) == 1 else tuple(results)
 
 
@@ -52,9 +56,40 @@ def explained_tiles(
 ) -> Explanation:
     """As `explain_pairs`; of a call in tiles, how the first one runs."""
     tiles = tiles_of(call, arrays, options, ranges)
-    if tiles is None:
+    if tiles is not None:
+        return explain_pairs(call, tiles.first, tiles.own, tiles.part(0, tiles.tile[0])).headed(tiles.summary)
+    batch = batch_of(call, arrays, options, ranges)
+    if batch is None:
         return explain_pairs(call, arrays, options, ranges)
-    return explain_pairs(call, tiles.first, tiles.own, tiles.part(0, tiles.tile[0])).headed(tiles.summary)
+    if batch.step:
+        return explain_pairs(call, batch.part(0, batch.step), batch.own, ranges).headed(batch.summary)
+    return explained_tiles(call, batch.element(0), batch.own, ranges).headed(batch.summary)
+
+
+def _of_batch(batch: BatchTiles) -> list[NumpyArray]:
+    """One result per output of a call with a batch: some elements at a time, or each as a call in tiles."""
+    results = HostResults(batch.outputs, batch.options, batch.context, batch.arrays.values())
+    batch.context.wait_for(batch.options.wait_for)
+    if not batch.step:
+        for k in range(batch.length):
+            element = reduced(batch.call, batch.element(k), batch.own, batch.ranges)
+            for result, own in zip(results.arrays, element if isinstance(element, tuple) else (element,), strict=True):
+                result[k] = own
+        return results.delivered()
+    context = batch.context.workers[0]
+    fixed = {v: array(a, context) for v, a in batch.of_all.items()}
+    order = list(batch.cut)
+
+    def call(parts: list[DeviceArray]) -> list[DeviceArray]:
+        whole = {**fixed, **dict(zip(order, parts, strict=True))}
+        result = reduce_pairs(batch.call, {v: whole[v] for v in batch.arrays}, batch.own, batch.ranges)
+        return list(result) if isinstance(result, tuple) else [result]
+
+    with TileCalls(context) as calls:
+        for begin, end in _stretches(batch.length, batch.step):
+            sources = [(f"variable {v.position}", np.ascontiguousarray(batch.cut[v][begin:end])) for v in order]
+            calls.run(sources, [result[begin:end] for result in results.arrays], call)
+    return results.delivered()
 
 
 @dataclass(frozen=True)
@@ -65,29 +100,18 @@ class _Run:
 
     def results(self) -> list[Any]:
         """One result per output of the call."""
-        outputs = self.tiles.outputs(self.tiles.call, self.tiles.extents[0])
-        targets = check_out(self.tiles.options.out, outputs, self.tiles.context)
-        results = [
-            target if self._is_direct(target, dtype) else np.empty(shape, dtype)
-            for target, (shape, dtype) in zip(targets, outputs, strict=True)
-        ]
-        self.tiles.context.wait_for(self.tiles.options.wait_for)
-        if self.tiles.tile[1] == self.tiles.extents[1]:
-            self._over_rows(results)
+        tiles = self.tiles
+        outputs = tiles.outputs(tiles.call, tiles.extents[0])
+        on_host = [values for values in tiles.arrays.values() if isinstance(values, np.ndarray)]
+        results = HostResults(outputs, tiles.options, tiles.context, on_host)
+        tiles.context.wait_for(tiles.options.wait_for)
+        if tiles.tile[1] == tiles.extents[1]:
+            self._over_rows(results.arrays)
         else:
-            self._over_pairs(results)
-        if self.tiles.on_device:
-            return [upload(result, self.tiles.context) for result in results]
-        for target, result in zip(targets, results, strict=True):
-            if target is not None and target is not result:
-                np.copyto(target, result)
-        return [result if target is None else target for target, result in zip(targets, results, strict=True)]
-
-    def _is_direct(self, target: NumpyArray | None, dtype: DType) -> bool:
-        """Whether results may be copied from the device to a target while others are still computed."""
-        if target is None or target.dtype != dtype or not target.flags.c_contiguous:
-            return False
-        return not any(np.may_share_memory(target, values) for values in self.tiles.arrays.values())
+            self._over_pairs(results.arrays)
+        if tiles.on_device:
+            return [upload(result, tiles.context) for result in results.arrays]
+        return results.delivered()
 
     def _fixed(self, context: Context, *, columns: bool) -> dict[Variable, DeviceArray]:
         """Copies of parameters, and of all columns, on a device."""

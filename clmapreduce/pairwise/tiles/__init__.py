@@ -1,0 +1,1 @@
+"""Reductions over pairs in tiles: streamed, or shared by several devices."""

@@ -52,7 +52,8 @@ def main(device: str | cm.Device | None = None, picture: str | None = None) -> N
         left.plot(time[shown], 20 * filtered[shown], color="tab:blue", linewidth=0.4, label="filtered, × 20")
         left.plot(time[shown], 4 + (time[shown] % 10 > 5), color="tab:orange", label="tone on")
         left.set(xlabel="time in s", ylabel="level", title="The tone is a tenth of the noise, and comes out")
-        left.legend(loc="lower right")
+        left.set_ylim(bottom=-5.5)  # room for the legend
+        left.legend(loc="lower center", ncol=3)
         frequencies = np.fft.rfftfreq(len(impulse), 1 / RATE)
         right.semilogy(frequencies, np.abs(np.fft.rfft(answer)), color="tab:blue")
         right.set(xlabel="frequency in Hz", ylabel="gain", xlim=(0, 1000), title="One frequency passes: 440 Hz")

@@ -33,7 +33,7 @@ SOLVING = ("alpha", "eps", "max_iterations", "preconditioner", "x0", "return_sta
 class Solver:
     """A callable that finds a with α a + Σ F(a) = b, the sum over one axis of a formula that is linear in a.
 
-    Its arguments are one array per placeholder, in the order of their indices; where a stands, b is given. It gives an
+    Its arguments are one array per placeholder, in the order of their indices; b takes the place of a. It gives an
     array (.., N, D), and keeps how the last call ended in `status`. Keywords: alpha, the ridge α; eps, the root mean
     square that the residual of every column may have; max_iterations, preconditioner, x0, progress as of `solve`;
     return_status=True for (a, status); and those of a reduction but `out`. Warns where the residual is larger.

@@ -83,5 +83,10 @@ def test_wrong_input(context: cm.Context) -> None:
         cm.searchsorted(x, x, sorter=np.arange(1, 5))
     with pytest.raises(cm.DTypeError, match="complex64"):
         cm.searchsorted(np.ones(3, np.complex64), x)
+    with pytest.raises(cm.DTypeError, match="integers, not float64"):
+        cm.searchsorted(x, x, sorter=np.arange(4.0))
     with pytest.raises(cm.ModeError, match="side"):
         cm.searchsorted(x, x, side="middle")
+    for line in (x, x[:0]):
+        with pytest.raises(cm.ModeError, match="'fast' is unknown"):
+            cm.searchsorted(line, x, mode="fast")

@@ -21,6 +21,7 @@ from clmapreduce.formula.functions import apply
 from clmapreduce.formula.node import Node
 from clmapreduce.formula.tables.take import element_at
 from clmapreduce.host_room import needs_host_room
+from clmapreduce.planning.mode import choose_mode
 from clmapreduce.primitives.map import Map
 from clmapreduce.sorting.arrays import checked, home_of_all
 from clmapreduce.sorting.line import check_keys, index_dtype
@@ -36,14 +37,14 @@ def searchsorted(
     """The places in the sorted line `a` where the values `v` would be inserted so that it stays sorted, int64, in the
     shape of v: place p means in front of a[p], and len(a) behind the last one.
 
-    a: (n,) bools, integers or floats up to 64 bits, in increasing order with NaN last, as `cm.sort` gives them; it is
-    not checked. v: the same dtypes, any shape. Values are compared exactly, or in NumPy's common dtype where one is a
-    float. side: of equal elements, "left" gives the place in front of the first, "right" behind the last. sorter: (n,)
-    integers, as `cm.argsort` gives them; then a[sorter] is the sorted line. The result is a DeviceArray if an argument
-    is one. Cost: about log2(n) reads for each value.
+    a: (n,) bools, integers or floats up to 64 bits (bfloat16 is refused), in increasing order with NaN last, as
+    `cm.sort` gives them; the order is not checked. v: the same dtypes, any shape. Values are compared exactly, or in
+    NumPy's common dtype where one is a float. side: of equal elements, "left" gives the place in front of the first,
+    "right" behind the last. sorter: (n,) integers, as `cm.argsort` gives them; then a[sorter] is the sorted line. The
+    result is a DeviceArray if an argument is one. Cost: about log2(n) reads for each value.
 
-    Raises ShapeError if a or sorter is not one line, DTypeError for other dtypes, ModeError for another side,
-    PlaceError for a place in sorter outside of a.
+    Raises ShapeError if a or sorter is not one line, DTypeError for other dtypes, ModeError for another side or
+    mode, PlaceError for a place in sorter outside of a.
     """
     behind = choice(side, "side", SIDES) == "right"
     line, values = checked(a, context), checked(v, context)
@@ -56,8 +57,10 @@ def searchsorted(
         raise ShapeError(f"sorter has shape {order.shape}, the sorted line {line.shape}; give a place for each element")
     arrays = [each for each in (line, values, order) if each is not None]
     home = home_of_all(arrays, context)
+    choose_mode(mode, home.facts)  # a wrong word is refused before anything is launched
     on_device = any(isinstance(each, DeviceArray) for each in arrays)
     if order is not None and line.size:
+        home.wait_for(wait_for)  # take reads the line at once
         line = take(line, order, mode="check", context=home)
     there = array(values, home)
     if line.size and values.size:

@@ -131,7 +131,7 @@ class BatchTiles:
     def summary(self) -> str:
         """The tiles in words."""
         if not self.step:
-            return f"streamed: {self.length:,} elements of the batch's first axis, one after the other; one of them:"
+            return f"streamed: the batch's first axis of {self.length:,}, one element after the other; one of them:"
         count = -(-self.length // self.step)
         return (
             f"streamed: {count:,} tiles of {self.step:,} elements of the batch's first axis, 2 in flight; copies "

@@ -20,7 +20,7 @@ from clmapreduce.device.context import Context, context_of
 from clmapreduce.device.tiles import may_stream, room_of
 from clmapreduce.pairwise.arrays import gather_pairs
 from clmapreduce.pairwise.call import PairCall, plan_pairs
-from clmapreduce.pairwise.tiles.pair_tiles import TILE
+from clmapreduce.pairwise.tiles.pair_tiles import TILE, bytes_beside
 from clmapreduce.plan import IN_FLIGHT
 from clmapreduce.ranges import Ranges
 from clmapreduce.vector.node import Category, Variable
@@ -116,16 +116,12 @@ class BatchTiles:
         each = -(-(sum(a.nbytes for a in self.cut.values()) + results) // self.length)
         left = usable - TWICE * sum(a.nbytes for a in self.of_all.values())
         step = min(self.length, max(1, TILE // each))
-        while step and TWICE * IN_FLIGHT * step * each + IN_FLIGHT * self._beside(step) > left:
+        while step:
+            beside = bytes_beside(self.call, self.part(0, step), self.own, self.ranges)
+            if IN_FLIGHT * (TWICE * step * each + beside) <= left:
+                break
             step //= 2
         return step
-
-    def _beside(self, step: int) -> int:
-        """Bytes that the launches of a tile take beside its arrays."""
-        planned = plan_pairs(self.call, self.part(0, step), self.own, ranges=self.ranges)
-        assert isinstance(planned, Planned)  # there are rows
-        plan = planned.executable.plan
-        return sum(plan.scratch.values()) + sum(table.values.nbytes for table in plan.tables.values())
 
     @property
     def summary(self) -> str:

@@ -232,8 +232,15 @@ class PairTiles:
 
     @property
     def beside(self) -> int:
-        """Bytes that the launches of a tile take beside its arrays: what they leave to each other, and tables."""
-        planned = plan_pairs(self.tile_call, self.first, self.own, ranges=self.part(0, self.tile[0]))
-        assert isinstance(planned, Planned)  # there are rows
-        plan = planned.executable.plan
-        return sum(plan.scratch.values()) + sum(table.values.nbytes for table in plan.tables.values())
+        """Those of a tile, as `bytes_beside`."""
+        return bytes_beside(self.tile_call, self.first, self.own, self.part(0, self.tile[0]))
+
+
+def bytes_beside(
+    call: PairCall, arrays: Mapping[Variable, Any], options: Options, ranges: Ranges | None
+) -> int:  # fmt: skip
+    """Bytes that the launches of a call take beside its arrays: what they leave to each other, and tables."""
+    planned = plan_pairs(call, arrays, options, ranges=ranges)
+    assert isinstance(planned, Planned)  # there are rows
+    plan = planned.executable.plan
+    return sum(plan.scratch.values()) + sum(table.values.nbytes for table in plan.tables.values())

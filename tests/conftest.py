@@ -18,6 +18,7 @@ CACHE = ROOT / ".pytest_cache"
 os.environ.setdefault("CLMR_CACHE_DIR", str(CACHE / "kernels"))  # local runs find their kernels again
 # PoCL keeps kernels itself, in a folder that processes should not share
 os.environ.setdefault("POCL_CACHE_DIR", str(CACHE / f"pocl-{os.environ.get('PYTEST_XDIST_WORKER', 'alone')}"))
+os.environ.setdefault("XLA_PYTHON_CLIENT_PREALLOCATE", "false")  # else JAX takes most of a GPU's memory
 sys.path.insert(0, str(Path(__file__).parent))  # for `support`, beside this file
 
 os.environ.setdefault("CLMR_DRAW_SEED", str(secrets.randbits(32)))  # workers draw the same combinations

@@ -41,7 +41,8 @@ def pairs(formula, *more):
 # A sum over columns is off by what its terms are off by, and by the rounding of its additions.
 def assert_sum(result, terms, errors):
     expected, limit = terms.sum(1), errors.sum(1) + terms.shape[1] * unit * abs(terms).sum(1)
-    assert (abs(np.reshape(result, expected.shape) - expected) <= limit).all()
+    of_limit = abs(np.reshape(result, expected.shape) - expected) / limit
+    assert (of_limit <= 1).all(), f"errors are up to {of_limit.max():.3g} of what is allowed"
 
 
 # Eight roundings of the exponent and 2e-6 of the term, which every vocabulary promises.

@@ -94,7 +94,7 @@ maker = context.device.vendor
 # this device's kernels use AMD's words
 traits._TRAITS[maker] = replace(traits.traits_of(maker), vocabulary="amd", cpu_subgroups=1)
 foreign = cm.Context(context.device)
-assert foreign.facts.vocabulary == "amd"
+assert "amd" in foreign.facts.vocabulary.split("+")  # "wide+amd" on PoCL from 5.0 on
 assert "native_exp2" in definition("exp2_fast", "float", "amd")
 squares = ((x[:, None].astype("f8") - y[None]) ** 2).sum(2)
 gaussian = pairs("Exp(-SqDist(x, y))")

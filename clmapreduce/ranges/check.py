@@ -15,7 +15,11 @@ MOST_EMPTY = 1 << 27
 
 
 def integers(value: Any, name: str, columns: int | None = None) -> Integers:
-    """An int64 copy of (n,) integers, or of (n, columns) ones; nothing at all is an empty array."""
+    """An int64 copy of (n,) integers, or of (n, columns) ones; nothing at all is an empty array. A tensor of PyTorch
+    may be on a CUDA device.
+    """
+    if getattr(getattr(value, "device", None), "type", None) == "cuda":
+        value = value.cpu()
     array = numpy_array(value, name)
     expected = "(n,)" if columns is None else f"(n, {columns})"
     if array.size == 0 and array.ndim < 3:

@@ -22,7 +22,7 @@ class TensorReduced(Reduced):
     @as_it_is
     def __call__(self, *arrays: Any, **options: Any) -> Any:
         """The result for these tensors; numbers may stand for parameters. out: a tensor, or a
-        tuple of them, on the CPU, without gradients. Raises as `Reduced`.
+        tuple of them, on the CPU or a CUDA device, without gradients. Raises as `Reduced`.
         """
         return plain(super().__call__(*arrays, **options))
 

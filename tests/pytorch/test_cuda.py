@@ -58,6 +58,36 @@ def test_other_reductions(call: Callable[..., Any], context: cm.Context, rng: np
     assert_equal(host.detach(), there.detach())
 
 
+def test_out_takes_the_result(context: cm.Context, rng: np.random.Generator) -> None:
+    """Also where the target's numbers are not contiguous; a target of another shape keeps its numbers."""
+    with context, torch.no_grad():
+        host, there = ([ct.Vi(x), ct.Vj(y)] for x, y in on_both(rng, (40, 3), (300, 3), dtype="f4"))
+        squares, nearest = (x.sqdist(y) for x, y in (there, host))
+        out = torch.full((1, 40), torch.nan, device=CUDA).T
+        both = out, torch.full((40, 1), -1, device=CUDA)
+        assert squares.min_argmin(1, out=both) is not None
+        for target, expected in zip(both, nearest.min_argmin(1), strict=True):
+            assert_equal(expected, target)
+        before = out.clone()
+        with pytest.raises(cm.ShapeError, match="shape"):
+            squares.min(1, out=out[:39])
+        assert torch.equal(out, before)
+
+
+def test_clusters_and_ranges(context: cm.Context, rng: np.random.Generator) -> None:
+    cluster = pytest.importorskip("clmapreduce.torch.cluster")
+    sums = []
+    for x, y in on_both(rng, (150, 2), (120, 2), dtype="f4"):
+        (x, i), (y, j) = (cluster.sort_clusters(points, cluster.grid_cluster(points, 1.0)) for points in (x, y))
+        (rows, a, _), (columns, b, _) = cluster.cluster_ranges_centroids(x, i), cluster.cluster_ranges_centroids(y, j)
+        K = (-ct.Vi(x).sqdist(ct.Vj(y))).exp()
+        ranges = cluster.from_matrix(rows, columns, (a[:, None] - b).square().sum(-1) < 2)
+        sums.append(K.sum(1, ranges=ranges, context=context).detach())
+        K.ranges = ranges
+        assert torch.equal(K.sum(1, context=context).detach(), sums[-1])
+    assert_equal(*sums)
+
+
 def test_a_solver(context: cm.Context, rng: np.random.Generator) -> None:
     if not context.device.fp64:
         pytest.skip("no float64")

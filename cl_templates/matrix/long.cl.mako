@@ -6,10 +6,23 @@ for (int s = item; s < ${matrix.box.tile}; s += ${matrix.box.block}) {
     places[(${part}) * ${matrix.box.tile} + s] = column;
 }
 </%def>
-## Adds the products of a piece of block r of rows, h or l, with some words of every block of columns, xy or zw.
-<%def name="add_products(matrix, r, piece, words)">
-% for n in range(matrix.box.columns):
-m${r}_${n} = cmr_matrix_product_float4(m${r}_${n}, ${piece}${r}, (uint2)(b${n}.${words[0]}, b${n}.${words[1]}), memory, lane);
+## Adds the products of block r of rows and every block of columns in one step. Instructions cut off what they add to a large sum, so theirs begin at 0 in every
+## step, with the small products, and are added as floats. mixed: one instruction has all products.
+<%def name="add_products(matrix, r, mixed)">
+% for blocks in matrix.side_by_side:
+{
+% for n in blocks:
+float4 part${n} = cmr_matrix_start_float4(${"h" if mixed else "l"}${r}, b${n}.xy, memory, lane);
+% endfor
+% for words in () if mixed else ("zw", "xy"):
+% for n in blocks:
+part${n} = cmr_matrix_product_float4(part${n}, h${r}, b${n}.${words}, memory, lane);
+% endfor
+% endfor
+% for n in blocks:
+m${r}_${n} += part${n};
+% endfor
+}
 % endfor
 </%def>
 ## Moves the sides' operands, and their facts, to their part for an element of the batch.
@@ -22,30 +35,11 @@ ${name}_operands += ${batch} * ${name}_tiles * ${side.steps * side.stage // 4};
 % endif
 % endfor
 </%def>
-## Sets the sums of products of the item's pairs to zero, and sums of them, where there are many steps. The first product's are declared.
+## Sets the sums of products of the item's pairs to zero. The first product's are declared.
 <%def name="open_sums(matrix, p)">
-% for name in matrix.sums(p):
+% for name in matrix.sums:
 ${"" if p else "float4"} ${name} = (float4)(0.0f, 0.0f, 0.0f, 0.0f);
 % endfor
-</%def>
-## After a fixed number of steps of a product, adds the instructions' sums to the sums of sums. s: C text of the number of the step.
-<%def name="collect(matrix, p, s)">
-% if matrix.summed(p):
-<%
-first, steps = matrix.parts[p].first_step, matrix.parts[p].steps
-own = f"({s} - {first})" if first else s
-%>
-if (${own} % ${matrix.longest} == ${matrix.longest - 1} || ${own} == ${steps - 1}) {
-% for r in range(matrix.box.rows):
-% for n in range(matrix.box.columns):
-% for x in "xyzw":
-    tm${r}_${n}.${x} += m${r}_${n}.${x};
-% endfor
-    m${r}_${n} = (float4)(0.0f, 0.0f, 0.0f, 0.0f);
-% endfor
-% endfor
-}
-% endif
 </%def>
 ## Declares my_rows, where the item's share of the group's operands begins, and my_columns, where that of the first tile begins. For blocks of pairs, where the group's begin.
 <%def name="find_operands(matrix)">
@@ -89,7 +83,7 @@ cmr_copy_async_uint4((__local uint4 *)(memory + (${half}) * ${matrix.stage}) + $
 my_columns += ${column_vectors};
 % endif
 </%def>
-## Adds the products of one stage: small ones first. mixed: one instruction has all of them.
+## Adds the products of one stage. mixed: one instruction has all of them.
 <%def name="multiply(matrix, mixed)">
 <%
 box = matrix.box
@@ -104,10 +98,8 @@ const uint4 b${n} = cmr_matrix_columns_uint4(memory, stage_at + ${matrix.stages[
 const uint4 h${r} = cmr_matrix_rows_uint4(memory, ${at}, lane);
 % if not mixed:
 const uint4 l${r} = cmr_matrix_rows_uint4(memory, ${at} + ${rows // 2}, lane);
-${add_products(matrix, r, "l", "xy")}
-${add_products(matrix, r, "h", "zw")}
 % endif
-${add_products(matrix, r, "h", "xy")}
+${add_products(matrix, r, mixed)}
 % endfor
 </%def>
 ## Starts the copy of the facts of the tile's columns to local memory.
@@ -134,8 +126,8 @@ if (begin < end) { ${bring(matrix, "0", "0", "0")} }
 ${bring(matrix, "0", "0")}
 % endif
 </%def>
-## A stage of coordinates of product p, step s, during the copy of the next one. mixed: a short step. every: one of `every` tiles is walked. Barriers: 1.
-<%def name="step(mode, domain, matrix, p, mixed=False, every=1)">
+## A stage of coordinates, step s, during the copy of the next one. mixed: a short step. every: one of `every` tiles is walked. Barriers: 1.
+<%def name="step(mode, domain, matrix, mixed=False, every=1)">
 <% here, reach = domain.attr.here, matrix.box.tile * every %>
 cmr_copy_wait_int();
 ${mode.sync()}
@@ -152,7 +144,6 @@ if (behind == 0) my_columns += ${(every - 1) * matrix.steps * matrix.stages[1] /
 if (behind > 0 || ${here} + ${reach} < end) { ${bring(matrix, "turn ^ 1", "behind", "now ^ (behind == 0)")} }
 ${multiply(matrix, mixed)}
 turn ^= 1;
-${collect(matrix, p, "s")}
 </%def>
 ## All stages of product p.
 <%def name="steps(mode, domain, matrix, p, every=1)">
@@ -160,8 +151,8 @@ ${collect(matrix, p, "s")}
 part = matrix.parts[p]
 end, mixed = part.first_step + part.steps, int(part.mixed > 0)
 %>
-for (int s = ${part.first_step}; s < ${end - mixed}; s++) { ${step(mode, domain, matrix, p, False, every)} }
+for (int s = ${part.first_step}; s < ${end - mixed}; s++) { ${step(mode, domain, matrix, False, every)} }
 % if mixed:
-{ const int s = ${end - 1}; ${step(mode, domain, matrix, p, True, every)} }
+{ const int s = ${end - 1}; ${step(mode, domain, matrix, True, every)} }
 % endif
 </%def>

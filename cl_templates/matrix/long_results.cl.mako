@@ -10,9 +10,9 @@ def power(matrix, fact):
 def count(matrix, fact):
     """C text of how many numbers of a row have lost digits."""
     return f"(float)(as_uint({fact}) & {matrix.counted})"
-def product(matrix, p, v, c):
+def product(v, c):
     """C text of what instructions have made of a pair, scaled."""
-    return f"{'tm' if matrix.summed(p) else 'm'}{v // 2}_{c // 2}.{'xyzw'[v % 2 * 2 + c % 2]}"
+    return f"m{v // 2}_{c // 2}.{'xyzw'[v % 2 * 2 + c % 2]}"
 def enough(matrix, p, distance, norms):
     """C text of whether a distance is large enough beside the norms that it is made from, or these are small enough in exponents. Bounds say what they are off by."""
     if matrix.bounded:
@@ -123,7 +123,7 @@ if (lost${p} & ${matrix.counted}) {
     float least = INFINITY;
 % for v in matrix.warps.mine:
 % for c in range(matrix.columns):
-    least = fmin(least, fabs(${product(matrix, p, v, c)}));
+    least = fmin(least, fabs(${product(v, c)}));
 % endfor
 % endfor
     doubtful |= !(least >= ${2 * matrix.loss / matrix.exact}f * (float)(lost${p} & ${matrix.counted}));
@@ -154,15 +154,15 @@ ${doubt_counted(matrix, p)}
 % endif
 % for v in matrix.warps.mine:
 % for c in range(matrix.columns):
-<% x, y, scaled = f"xn{p}_{v}", f"yn{p}_{c}", f"({product(matrix, p, v, c)} * xs{p}_{v}) * ys{p}_{c}" %>
+<% x, y, m, ys = f"xn{p}_{v}", f"yn{p}_{c}", f"({product(v, c)} * xs{p}_{v})", f"ys{p}_{c}" %>
 % if part.centred and matrix.bounded:
-float q${v}_${c}_${p} = (${x} * (1.0f + tilt) + ${y} * (1.0f + tilt)) - ${scaled};
+float q${v}_${c}_${p} = (${x} * (1.0f + tilt) + ${y} * (1.0f + tilt)) - ${m} * ${ys};
 % elif part.centred:
-float q${v}_${c}_${p} = (${x} + ${y}) - ${scaled};
+float q${v}_${c}_${p} = fma(-${m}, ${ys}, ${x}) + ${y};
 % elif matrix.bounded:
-float q${v}_${c}_${p} = fma(${x} * tilt, ${y}, ${scaled});
+float q${v}_${c}_${p} = fma(${x} * tilt, ${y}, ${m} * ${ys});
 % else:
-float q${v}_${c}_${p} = ${scaled};
+float q${v}_${c}_${p} = ${m} * ${ys};
 % endif
 % endfor
 % endfor

@@ -41,7 +41,7 @@ from clmapreduce.segmented.run_ends import (
     marks_box,
     prepare_marked,
 )
-from clmapreduce.segmented.runs import Equal, Runs, check_count, find_runs, keys_on_device
+from clmapreduce.segmented.runs import Equal, Runs, check_words, find_runs, keys_on_device
 from clmapreduce.segmented.streamed.keys import StreamedKeys, streamed_keys
 from clmapreduce.sorting.arrays import same, sorted_with
 from clmapreduce.sorting.codes import codes_of
@@ -92,7 +92,7 @@ def reduce_by_key(
     if inputs.arrays[0].ndim == 1 and len(inputs.arrays[0]) != data.length:
         raise ShapeError(f"values has length {data.length}, keys has {len(inputs.arrays[0])}; they must agree")
     call = segment_call(op, front, accumulate, init, None)
-    check_count(count)
+    check_words(count, key)
     if switch(sort, "sort"):
         inputs, equal = sorted_inputs(inputs, options), same if equal is None else equal
         data = columns(inputs.arrays[1:])

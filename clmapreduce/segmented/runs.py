@@ -119,9 +119,10 @@ def keys_on_device(inputs: Gathered) -> Gathered:
     return replace(inputs, arrays=(array(keys, context), *inputs.arrays[1:]))
 
 
-def check_count(count: str) -> None:
+def check_words(count: str, key: str) -> None:
     """Raises ModeError for unsupported options."""
     choice(count, "count", COUNTS)
+    choice(key, "key", WHICH_KEY)
 
 
 def changes_among(inputs: Gathered, equal: Equal | None, key: str) -> tuple[Any, Formula, tuple[Argument, ...]]:

@@ -74,7 +74,7 @@ if (item < ${tile * facts // 4 - k}) cmr_copy_async_uint4((__local uint4 *)(${to
 % endfor
 % endif
 </%def>
-## Adds the products of one step of a stage that begins with step `first`: small ones first. mixed: one instruction has all of them.
+## Adds the products of one step of a stage that begins with step `first`. mixed: one instruction has all of them.
 <%def name="multiply(step, mixed)">
 <% base = f"(turn) * {matrix.stage}" %>
 {
@@ -91,11 +91,7 @@ const uint4 ${piece}${r} = cmr_matrix_rows_uint4(memory, ${base} + ((warp * ${bo
 % endfor
 % endfor
 % for r in range(box.rows):
-% if not mixed:
-${long.add_products(matrix, r, "l", "xy")}
-${long.add_products(matrix, r, "h", "zw")}
-% endif
-${long.add_products(matrix, r, "h", "xy")}
+${long.add_products(matrix, r, mixed)}
 % endfor
 }
 </%def>
@@ -187,7 +183,6 @@ ${bring("turn ^ 1", follow, current)}
 % endif
 % for step in range(count):
 ${multiply(step, short and step == count - 1)}
-${long.collect(matrix, p, f"(first + {step})")}
 % endfor
 turn ^= 1;
 </%def>

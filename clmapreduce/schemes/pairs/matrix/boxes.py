@@ -249,9 +249,9 @@ def narrower(box: L) -> L | None:
     return replace(box, rows=box.rows // 2) if box.rows > 1 else None
 
 
-def within_registers(box: L, two_sums: bool) -> L:
-    """The box whose blocks of pairs an item holds. two_sums: of every pair."""
-    return replace(box, columns=16 // box.rows) if two_sums and box.rows * box.columns > 16 else box
+def within_registers(box: L) -> L:
+    """The box whose blocks of pairs an item holds where it has two products of every pair."""
+    return replace(box, columns=16 // box.rows) if box.rows * box.columns > 16 else box
 
 
 @dataclass(frozen=True)

@@ -16,7 +16,6 @@ from clmapreduce.schemes.common.local_arrays import accumulators, shrink_to_fit
 from clmapreduce.schemes.pairs.fallback import Launches, Unfinished
 from clmapreduce.schemes.pairs.matrix.boxes import MatrixLongBox, matrix_long_box, narrower, within_registers
 from clmapreduce.schemes.pairs.matrix.matrix_kernel import MatrixKernel
-from clmapreduce.schemes.pairs.matrix.parts.long_pairs import LONGEST
 from clmapreduce.schemes.pairs.matrix.parts.long_tiles import LongTiles
 from clmapreduce.schemes.pairs.matrix.parts.pack import ALIGNED, OPERANDS, REDO, LongSides, products_of
 from clmapreduce.schemes.pairs.matrix.parts.products import LongProduct
@@ -142,9 +141,8 @@ class LongProducts(MatrixScheme[MatrixLongBox]):
 
     def plan(self, box: MatrixLongBox) -> Plan:
         """Warps are as broad as the box says, or as registers and local memory allow."""
-        two_sums = len(self.products) > 1 or self._tiling(box).text.steps > LONGEST
-        box = within_registers(box, two_sums)
-        box, tiling = shrink_to_fit(box, self._tiling, narrower, self.facts.local_memory)
+        held = within_registers(box) if len(self.products) > 1 else box
+        box, tiling = shrink_to_fit(held, self._tiling, narrower, self.facts.local_memory)
         text, partition = tiling.text, tiling.partition
         cells = f"tiles of {text.rows} rows and {box.tile} columns by matrix instructions"
         if tiling.may_give_up:

@@ -23,12 +23,10 @@ from clmapreduce.schemes.pairs.matrix.boxes import (
     MatrixNearestBox,
     matrix_nearest_box,
     narrower,
-    within_registers,
 )
 from clmapreduce.schemes.pairs.matrix.matrix_kernel import MatrixKernel
 from clmapreduce.schemes.pairs.matrix.nearest_lists import LISTS, ListedColumns, NearestLists
 from clmapreduce.schemes.pairs.matrix.parts.fragments import FragmentLayout
-from clmapreduce.schemes.pairs.matrix.parts.long_pairs import LONGEST
 from clmapreduce.schemes.pairs.matrix.parts.operands import DEPTH
 from clmapreduce.schemes.pairs.matrix.parts.pack import ALIGNED, OPERANDS, REDO, LongSides
 from clmapreduce.schemes.pairs.matrix.parts.ranking import Nearest, nearest_of
@@ -288,9 +286,7 @@ class NearestColumns(MatrixScheme[MatrixNearestBox]):
         return super().fits(box) and box.block // 32 % box.across == 0
 
     def plan(self, box: MatrixNearestBox) -> Plan:
-        """Warps are as broad as the box says, or as registers and local memory allow."""
-        two_sums = self._tiling(box).text.steps > LONGEST
-        box = within_registers(box, two_sums)
+        """Warps are as broad as the box says, or as local memory allows."""
         box, tiling = shrink_to_fit(box, self._tiling, narrower, self.facts.local_memory)
         text, partition, fallback = tiling.text, tiling.partition, tiling.fallback
         cells = f"tiles of {text.rows} rows and {box.tile} columns by matrix instructions"

@@ -4,10 +4,10 @@ where operands lie, and how products are added up.
 
 from __future__ import annotations
 
+import math
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, field
 from functools import cached_property, partial
-from typing import ClassVar
 
 from clmapreduce.lowering.pair import Role
 from clmapreduce.plan import LocalArray
@@ -17,8 +17,15 @@ from clmapreduce.schemes.pairs.matrix.parts.operands import OperandPart, SideOpe
 from clmapreduce.schemes.pairs.matrix.parts.products import LongProduct
 from clmapreduce.schemes.pairs.parts.pair_formulas import PairText
 
-LONGEST = 20
-"""Steps that are added up by instructions alone: what they cut off adds up too."""
+SIDE_BY_SIDE = 4
+"""Blocks of columns that instructions multiply side by side: each waits for its own last one."""
+
+
+def cut_off(steps: int) -> float:
+    """What sums over so many steps lose, in units of 2⁻²² of the sum: instructions cut off half of a last bit of every
+    step's own sum on average, and additions of floats round half as much either way, of half of the sum.
+    """
+    return 1 / 4 + math.sqrt(steps) / 8
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -34,7 +41,6 @@ class LongPairs(ABC):
     box: MatrixLongBox
     batched: tuple[bool, bool]
     scattered: bool = False
-    longest: ClassVar[int] = LONGEST
 
     @cached_property
     def warps(self) -> FragmentLayout:
@@ -107,17 +113,16 @@ class LongPairs(ABC):
             LocalArray("known_columns", "float", tiles * self.box.tile * columns, aligned=True),
         )
 
-    def sums(self, p: int) -> list[str]:
-        """Names of the sums of products of the item's pairs, and of sums of them, where there are many steps: those of
-        product p, and of all products for the first one.
-        """
-        names = [f"m{r}_{n}" for r in range(self.box.rows) for n in range(self.box.columns)]
-        summed = any(map(self.summed, [p] if p else range(len(self.parts))))
-        return names + [f"t{name}" for name in names] if summed else names
+    @property
+    def sums(self) -> list[str]:
+        """Names of the sums of products of the item's pairs."""
+        return [f"m{r}_{n}" for r in range(self.box.rows) for n in range(self.box.columns)]
 
-    def summed(self, p: int) -> bool:
-        """Whether a product has sums of sums."""
-        return self.parts[p].steps > LONGEST
+    @property
+    def side_by_side(self) -> list[range]:
+        """The blocks of columns that are multiplied side by side."""
+        columns = self.box.columns
+        return [range(n, min(n + SIDE_BY_SIDE, columns)) for n in range(0, columns, SIDE_BY_SIDE)]
 
     def column_place(self, c: int) -> str:
         """Where the item's column number c lies in its tile."""

@@ -1,11 +1,11 @@
 """What schemes share that compute inner products over long vectors by matrix instructions: what becomes of an item's
 products, and how it computes pairs whose products have lost too much.
 
-A result is off by about 2⁻²² of its row's and column's norms, and by what instructions cut off when they add: 2⁻²⁵
-each. That is as much as the distance may lose where it is not much smaller than the norms, or as an exponent may where
-they are small. An inner product is off by 2⁻²¹ of every coordinate's share, and by more only where coordinates are so
-small beside their vector's largest that pieces lack digits of them: these have been counted, and the product must be so
-large that it does not matter. An item whose results are none of these, or whose rows or columns have no finite scale,
+A result is off by about 2⁻²² of its row's and column's norms, and by what sums of products lose (`cut_off`). That is
+as much as the distance may lose where it is not much smaller than the norms, or as an exponent may where they are
+small. An inner product is off by 2⁻²¹ of every coordinate's share, and by more only where coordinates are so small
+beside their vector's largest that pieces lack digits of them: these have been counted, and the product must be so large
+that it does not matter. An item whose results are none of these, or whose rows or columns have no finite scale,
 computes those pairs as the formula says, from the inputs.
 """
 
@@ -18,7 +18,7 @@ from typing import ClassVar
 from clmapreduce.lowering.pair import Pair, Role
 from clmapreduce.plan import LocalArray
 from clmapreduce.schemes.common.arrays import element
-from clmapreduce.schemes.pairs.matrix.parts.long_pairs import LONGEST, LongPairs
+from clmapreduce.schemes.pairs.matrix.parts.long_pairs import LongPairs, cut_off
 from clmapreduce.schemes.pairs.matrix.parts.operands import COUNTED, POWER
 from clmapreduce.schemes.pairs.parts.computed import Computed, Several
 from clmapreduce.schemes.pairs.parts.pair_formulas import PairText
@@ -58,10 +58,8 @@ class LongResults(LongPairs):
         return tuple(LocalArray(name, "int", size) for name, size in sizes.items())
 
     def cut(self, p: int) -> float:
-        """What instructions cut off, in units of 2⁻²² of a product: half of the last bit each on average, while half of
-        the product is there.
-        """
-        return 3 * min(self.parts[p].steps, LONGEST) / 8
+        """What sums of products lose, in units of 2⁻²² of a product."""
+        return cut_off(self.parts[p].steps)
 
     def least(self, p: int) -> float:
         """What a distance must be, relative to the norms that it is made from: at ρ their product is at most 1 − ρ of

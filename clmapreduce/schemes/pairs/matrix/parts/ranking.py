@@ -15,7 +15,7 @@ from clmapreduce.lowering.factors import from_factors, quotient_of
 from clmapreduce.lowering.once import once_per_pair
 from clmapreduce.lowering.pair import Contraction, Pair, Role
 from clmapreduce.reductions.pairs.base import PairBound
-from clmapreduce.schemes.pairs.matrix.parts.long_pairs import LONGEST
+from clmapreduce.schemes.pairs.matrix.parts.long_pairs import cut_off
 from clmapreduce.schemes.pairs.matrix.parts.operands import DEPTH
 from clmapreduce.schemes.pairs.matrix.parts.products import LongProduct, long_products
 from clmapreduce.schemes.pairs.parts.sides import Side, side_of
@@ -41,12 +41,11 @@ class Nearest:
     @property
     def doubt(self) -> float:
         """How far the product by instructions may be from one by the formula, as a share of both norms, or of the sum
-        of what is added up: four times what pieces and instructions lose on average (see LongResults.cut), and what
-        adding up may lose, of a distance that may be twice the norms. Where products of numbers fall below 2⁻¹²⁶ the
-        formula loses more of them than that.
+        of what is added up: four times what pieces and sums of products lose on average, and what adding up may lose,
+        of a distance that may be twice the norms. Where products of numbers fall below 2⁻¹²⁶ the formula loses more of
+        them than that.
         """
-        steps = min(-(-self.product.size // DEPTH), LONGEST)
-        return (4 + 1.5 * steps) * 2.0**-22 + 2 * (self.product.size + 8) * 2.0**-24
+        return 4 * (1 + cut_off(-(-self.product.size // DEPTH))) * 2.0**-22 + 2 * (self.product.size + 8) * 2.0**-24
 
 
 @once_per_pair

@@ -55,6 +55,7 @@ class Facts:
     halves_wide_calls: bool = False
     vectors_of_half: bool = True
     fp16: bool = True
+    quick_functions: bool = False
 
 
 _BYTES = {"char": 1, "uchar": 1, "half": 2, "short": 2, "ushort": 2, "int": 4, "uint": 4, "float": 4}

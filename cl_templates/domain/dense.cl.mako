@@ -30,6 +30,13 @@ const int count = (int)min((idx)${tile}, (idx)(end - j0));
 ${caller.body()}
 }
 </%def>
+## Walks the same columns once more if a condition holds: else each_tile, inside, has none.
+<%def name="walk_again(todo)">
+{
+const idx end = (${todo}) ? min(columns, (idx)(begin + share)) : begin;
+${caller.body()}
+}
+</%def>
 ## Declarations that each_tile needs where columns are staged; and, inside, the statements that declare `column` as number s of the tile, each item's in order.
 <%def name="open_places()"></%def>
 <%def name="find(s)">

@@ -44,6 +44,13 @@ begin = over;
 }
 % endif
 </%def>
+<%def name="walk_again(todo)">
+begin = piece[3], interval = piece[2];
+{
+const idx end = (${todo}) ? piece[4] : begin;
+${caller.body()}
+}
+</%def>
 <%def name="open_places()">
 ${mode.local_array("places")}
 </%def>

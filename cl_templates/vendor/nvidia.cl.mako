@@ -4,7 +4,9 @@
 <%namespace name="functions" file="portable/functions.cl.mako"/>
 <%namespace name="places" file="portable/places.cl.mako"/>
 <%! from cl_templates.vectors import split %>
+<%namespace name="arctangents" file="/elementary/arctangents.cl.mako"/>
 <%namespace name="fast" file="/elementary/fast.cl.mako"/>
+<%namespace name="words" file="/elementary/words.cl.mako"/>
 <%!
 WORDS = {"float": 1, "int": 1, "uint": 1, "double": 2, "long": 2, "ulong": 2, "float2": 2, "double2": 4}
 SMALL = ("char", "uchar", "short", "ushort", "half")
@@ -134,19 +136,52 @@ INLINE float cmr_log_fast_float(float x) {
 ${fast.log_fast(T, 32)}
 % endif
 </%def>
-## sin.approx is off by up to 2^-20.9 (PTX manual), also near 0.
+## lg2.approx alone.
+<%def name="log_quick(T)">
+INLINE float cmr_log_quick_float(float x) {
+    float binary;
+    asm("lg2.approx.ftz.f32 %0, %1;" : "=f"(binary) : "f"(x));
+    return binary * 0x1.62e430p-1f;
+}
+</%def>
 <%def name="sin_fast(T)">${fast.sin_fast(T, 32)}</%def>
+## sin.approx and cos.approx are off by up to 2^-20.9 (PTX manual), also near 0. Statements that declare r, of x less whole turns.
+<%def name="_quick_turn(name)">
+    const float turns = fma(x, 0x1.45f306p-3f, 12582912.0f) - 12582912.0f, rest = fma(-turns, -0x1.777a5cp-23f, fma(-turns, 0x1.921fb6p+2f, x));
+    float r;
+    asm("${name}.approx.ftz.f32 %0, %1;" : "=f"(r) : "f"(rest));
+</%def>
+<%def name="_quick_turn_of(name)">
+INLINE float cmr_${name}_quick_float(float x) {
+${_quick_turn(name)}
+    return r;
+}
+</%def>
+<%def name="sin_quick(T)">${_quick_turn_of("sin")}</%def>
+<%def name="cos_quick(T)">${_quick_turn_of("cos")}</%def>
 <%def name="cos_fast(T)">
 % if T == "float":
 INLINE float cmr_cos_fast_float(float x) {
     if (!(fabs(x) <= 131072.0f)) return cmr_cos_float(x);
-    const float turns = fma(x, 0x1.45f306p-3f, 12582912.0f) - 12582912.0f, rest = fma(-turns, -0x1.777a5cp-23f, fma(-turns, 0x1.921fb6p+2f, x));
-    float r;
-    asm("cos.approx.ftz.f32 %0, %1;" : "=f"(r) : "f"(rest));
+${_quick_turn("cos")}
     return r;
 }
 % else:
 ${fast.cos_fast(T, 32)}
+% endif
+</%def>
+## Within 4 ulp.
+<%def name="atan_fast(T)">
+% if T == "float":
+INLINE float cmr_atan_fast_float(float x) {
+    const int swapped = fabs(x) > 1.0f;
+    float inverse;
+    asm("rcp.approx.ftz.f32 %0, %1;" : "=f"(inverse) : "f"(fabs(x)));
+    const float z = swapped ? inverse : fabs(x), u = z * z, part = fma(z * u, ${words.module.polynomial("float", "u", arctangents.module.ARCTAN["float"])}, z);
+    return copysign(swapped ? 0x1.921fb6p+0f - part : part, x);
+}
+% else:
+${functions.atan_fast(T)}
 % endif
 </%def>
 ## 2^(y log2 x), within 1.85e-6. lg2.approx is off by 2^-22, for x outside of (0.5, 2) by 2^-22 of the logarithm (PTX

@@ -4,8 +4,9 @@ rounded: for the inner loops of pairwise reductions. Each vendor spells them its
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -38,8 +39,39 @@ COS_FAST = _fast("cos", 1, np.cos)
 """Within 2^-22 (float32) or 2^-51, sin near 0 within 3 ulp; cos within 2^-20.9 for float32 on NVIDIA."""
 POWER_FAST = _fast("power", 2, np.power)
 """x^y within 3 + |y| ulp, where |y| <= 32; within 2e-6 of it for float32 on NVIDIA where |y| <= 4."""
-FAST = {"sqrt": SQRT_FAST, "log": LOG_FAST, "sin": SIN_FAST, "cos": COS_FAST, "power": POWER_FAST}
+ATAN_FAST = _fast("atan", 1, np.arctan)
+"""Within 4 ulp."""
+FAST = {
+    "sqrt": SQRT_FAST, "log": LOG_FAST, "sin": SIN_FAST, "cos": COS_FAST, "power": POWER_FAST, "arctan": ATAN_FAST,
+}  # fmt: skip
 """What stands for the usual functions, by their names."""
+
+
+class Quick(NamedTuple):
+    """A function of float32 as hardware approximates it; its largest error, where that is no small share of it; and
+    whether it is right for arguments up to LARGEST_ANGLE only.
+    """
+
+    function: Function
+    error: float
+    limited: bool
+
+
+def _quick(name: str, error: float, twin: Callable[..., Any], limited: bool = True) -> Quick:
+    spelling = f"cmr_{name}_quick_{{V}}({{0}})"
+    return Quick(Function(f"{name}_quick", 1, real_transcendental, lambda dtype: spelling, twin), error, limited)
+
+
+QUICK = {
+    LOG_FAST: _quick("log", 2.0**-22 * math.log(2), np.log, limited=False),
+    SIN_FAST: _quick("sin", 2.0**-20.8, np.sin),
+    COS_FAST: _quick("cos", 2.0**-20.8, np.cos),
+}
+"""What stands for these functions in sums that check how large their terms are. Logarithms of numbers below the normal
+ones are infinite. The errors are those of the PTX manual for lg2.approx, sin.approx and cos.approx, and of what reduces
+angles.
+"""
+LARGEST_ANGLE = 131072.0
 
 DIFFERENCE = Function("difference", 2, real_transcendental, lambda dtype: "cmr_difference_{V}({0}, {1})", np.subtract)
 """a - b of what a and b are rounded to: a product is not fused into it, which would leave what its rounding lost."""

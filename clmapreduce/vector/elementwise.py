@@ -6,6 +6,8 @@ import math
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
+
 from clmapreduce.errors import FormulaError
 from clmapreduce.formula.functions import alike, apply
 from clmapreduce.formula.node import Literal, Node
@@ -33,11 +35,13 @@ def _flag(a: Node, b: Node, comparison: str) -> Node:
 
 
 def _rounded(a: Node, digits: int) -> Node:
-    """Halves away from zero; exact where a float has no fraction left."""
+    """Halves away from zero; exact where a float has no fraction left. The number below one half is added, which is too
+    little for what is just below a half, and rounds up to it for a half.
+    """
     scale = 10.0 ** abs(digits)
     y = a * scale if digits > 0 else a / scale if digits < 0 else a
-    whole = apply("trunc", y)
-    y = whole + _where(abs(y - whole) >= 0.5, apply("sign", y), 0)
+    almost_half = _like(y, float(np.nextafter(y.dtype.type(0.5), y.dtype.type(0))))
+    y = apply("trunc", y + apply("copysign", almost_half, y))
     return y / scale if digits > 0 else y * scale if digits < 0 else y
 
 

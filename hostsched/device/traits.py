@@ -28,7 +28,8 @@ class DriverTraits:
     before it sleeps. one_waiter: whether at most one thread may wait inside the driver. loads_late: whether threads of
     the driver load a kernel's code when it is first launched. correct_division: build options with which quotients and
     square roots of float32 are rounded correctly, where they are not without. short_offsets: whether kernels see a
-    global offset as an int.
+    global offset as an int. quick_functions: whether logarithms, sines and cosines take an instruction or two where
+    their errors may be small beside 1 only.
     """
 
     vocabulary: str = "portable"
@@ -49,13 +50,14 @@ class DriverTraits:
     loads_late: bool = False
     correct_division: tuple[str, ...] = ()
     short_offsets: bool = False
+    quick_functions: bool = False
 
 
 _TRAITS = {
     "nvidia": DriverTraits(
         "nvidia", exchange_width=32, register_fragments=True, limits_registers=True, groups_may_return=True,
         groups_progress=True, vectors_of_half=False, correct_division=("-cl-fp32-correctly-rounded-divide-sqrt",),
-        short_offsets=True,  # PTX has them in %envreg3, %envreg4, %envreg5
+        quick_functions=True, short_offsets=True,  # PTX has them in %envreg3, %envreg4, %envreg5
     ),
     "intel": DriverTraits("intel", cpu_subgroups=16, groups_progress=True, spin_us=20, one_waiter=True),
     # PoCL fails to build, without an error in its log, where another process is writing the same kernel into its cache:

@@ -13,9 +13,10 @@ import clmapreduce as cm
 COUNT = 1 << 14
 FORMULAS = {
     "log": (lambda x, y: (x + y).log(), np.log), "sin": (lambda x, y: (x + y).sin(), np.sin),
-    "cos": (lambda x, y: (x + y).cos(), np.cos), "power": (lambda x, y: x**y, np.power),
+    "cos": (lambda x, y: (x + y).cos(), np.cos), "atan": (lambda x, y: (x + y).atan(), np.arctan),
+    "power": (lambda x, y: x**y, np.power),
 }  # fmt: skip
-"""Of a row and a column; the column of the first three is 0."""
+"""Of a row and a column; the column of the first four is 0."""
 
 
 def one_column(name: str, x: Any, y: Any, context: cm.Context, **options: Any) -> Any:
@@ -35,11 +36,11 @@ def arguments(name: str, dtype: Any, rng: np.random.Generator) -> list[Any]:
 
 def bound_of(name: str, dtype: Any, exponent: float, context: cm.Context) -> float:
     """3 for logarithms, 3 + |y| for powers. NVIDIA's instructions: 2e-6 of a logarithm, 1.85e-6 of a power, which are
-    34 and 31 units of the last place at most; of a cosine 2^-20.9 of 1, which is 8.6 units, and 2 units by the
+    34 and 31 units of the last place at most; of a sine or cosine 2^-20.9 of 1, which is 8.6 units, and 2 units by the
     rounding of its angle, which is at most pi.
     """
-    if context.facts.vocabulary == "nvidia" and dtype == np.float32 and name != "sin":
-        return {"log": 34.0, "cos": 11.0}.get(name, 31.0 if exponent <= 4 else 3.0 + exponent)
+    if context.facts.vocabulary == "nvidia" and dtype == np.float32 and name != "atan":
+        return {"log": 34.0, "sin": 11.0, "cos": 11.0}.get(name, 31.0 if exponent <= 4 else 3.0 + exponent)
     return {"log": 3.0, "power": 3.0 + exponent}.get(name, 4.0)
 
 

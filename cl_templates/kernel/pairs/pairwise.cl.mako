@@ -2,11 +2,12 @@
 ##   A group owns `vectors` × `lanes` rows per item and walks its share of the columns, tile by tile: in par a tile's terms are staged in local
 ##   memory, in seq columns are read in place. `columns` columns are taken at once. Accumulators stay in registers; those of a tile (if
 ##   the operator has such) are merged at its end.
+##   With `careful`, sums are watched: a group computes those that are not sound again, from the careful pair.
 ##   With `sharing`, items share the rows of a cluster that has fewer rows than there are items, and merge at the end.
 ##   The domain says which rows and columns these are. Where columns are split, accumulators go to `parts`, for cmr_pairwise_merge.
 ##   in…  the pair's inputs      parts, out…      rows, columns  of one element of the batch      share  columns per split
 ##   blocks, splits  how many      total  accumulators in parts      pieces, …  domain/ranges
-##   Local memory: one tile of the columns' terms (par), one accumulator per item (sharing). Barriers: 2 a tile, as from_item (sharing).
+##   Local memory: one tile of the columns' terms (par), of the careful pair as well, one accumulator per item (sharing). Barriers: 2 a tile, 3 (careful), as from_item (sharing).
 <%namespace name="mode" file="/mode/${context['compute_mode']}.cl.mako"/>
 <%namespace name="domain" file="/domain/${context['domain']}.cl.mako"/>
 <%namespace name="accumulators" file="/pairs/accumulators.cl.mako"/>
@@ -27,7 +28,7 @@ steps = sorted({vectors, vectors >> (1 if at_once > 1 else 2), vectors >> 1, *([
 def rows_of(v):
     return [f"row{v}_{lane}" for lane in range(lanes)]
 %>
-<%def name="turn(count, vectors)">
+<%def name="turn(pairs, count, vectors)">
 % if staged:
 % for c in range(count):
 ${terms.read(pairs, c, f"k + {c}")}
@@ -42,28 +43,70 @@ ${contractions.contract(pairs, vectors, [place(f"k + {c}", staged) for c in rang
 { ${folding.absorb(pairs, f"{acc}{v}", v, [place(f"k + {c}", staged) for c in range(count)], op)} }
 % endfor
 </%def>
-<%def name="walk(vectors)">
-<% shared = sharing and vectors == 1 %>
-int k = ${f"sharer * {at_once}" if shared else 0};
-% if unroll > 1:
-#pragma unroll ${unroll}
+## The careful pair's text is seldom needed: it is short.
+<%def name="walk(pairs, vectors)">
+<%
+shared = sharing and vectors == 1
+columns, times = (1, 1) if pairs is careful else (at_once, unroll)
+%>
+int k = ${f"sharer * {columns}" if shared else 0};
+% if times > 1:
+#pragma unroll ${times}
+% elif pairs is careful:
+#pragma unroll 1
 % endif
-for (; k <= count - ${at_once}; k += ${f"sharers * {at_once}" if shared else at_once}) {
-${turn(at_once, vectors)}
+for (; k <= count - ${columns}; k += ${f"sharers * {columns}" if shared else columns}) {
+${turn(pairs, columns, vectors)}
 }
-% if at_once > 1:
+% if columns > 1:
 % if shared:
-k = count - count % ${at_once} + sharer;
+k = count - count % ${columns} + sharer;
 % endif
 for (; k < count; k += ${"sharers" if shared else 1}) {
-${turn(1, vectors)}
+${turn(pairs, 1, vectors)}
 }
 % endif
+</%def>
+<%def name="walk_tiles(pairs)">
+<%domain:each_tile tile="${tile}" staged="${staged}">
+% if staged:
+    ${mode.sync()}
+    <%mode:each i="s" begin="0" end="count">
+        ${domain.find("s")}
+        ${terms.stage(pairs, "column", "s")}
+    </%mode:each>
+    ${mode.sync()}
+% endif
+% if reload:
+% for v in range(vectors):
+    ${pairs.row(v, rows_of(v))}
+% endfor
+% endif
+% if inner is not None:
+% for v in range(vectors):
+    ${accumulators.open_tile(pairs, v)}
+% endfor
+% endif
+% for taking in steps:
+    ${"else" if taking < vectors else ""} ${f"if (used > {max(n for n in steps + [0] if n < taking)})" if len(steps) > 1 else ""} { ${walk(pairs, taking)} }
+% endfor
+% if inner is not None:
+% for v in range(vectors):
+    ${accumulators.close_tile(pairs, v)}
+% endfor
+% endif
+</%domain:each_tile>
 </%def>
 ${mode.kernel_head("cmr_pairwise", parameters + domain.attr.parameters)} {
 % if staged:
     ${terms.declare_tile(pairs)}
+% if careful is not None:
+    ${terms.declare_tile(careful)}
+% endif
     ${domain.open_places()}
+% endif
+% if careful is not None:
+    ${mode.local_array("unsound")}
 % endif
 % if sharing:
     ${mode.group_scratch(pairs.outer)}
@@ -88,34 +131,32 @@ ${mode.kernel_head("cmr_pairwise", parameters + domain.attr.parameters)} {
     ${pairs.outer.declare(f"acc{v}", lanes)}
 % endfor
     ${contractions.keep_rows(pairs, [rows_of(v) for v in range(vectors)])}
-    <%domain:each_tile tile="${tile}" staged="${staged}">
-% if staged:
-        ${mode.sync()}
-        <%mode:each i="s" begin="0" end="count">
-            ${domain.find("s")}
-            ${terms.stage(pairs, "column", "s")}
-        </%mode:each>
-        ${mode.sync()}
-% endif
-% if reload:
+    ${walk_tiles(pairs)}
+% if careful is not None:
+    ${mode.sync()}
+    if (CMR_LOCAL_ID == 0) unsound[0] = 0;
+    ${mode.sync()}
 % for v in range(vectors):
-        ${pairs.row(v, rows_of(v))}
+<% sound = careful.sound(f"acc{v}") %>
+    { ${sound.statements} if (!(${sound.text})) unsound[0] = 1; }
 % endfor
-% endif
-% if inner is not None:
+    ${mode.sync()}
+    const int again = unsound[0];
+    if (again) {
 % for v in range(vectors):
-        ${accumulators.open_tile(pairs, v)}
+        ${careful.outer.reset(f"acc{v}", lanes)}
 % endfor
-% endif
-% for taking in steps:
-        ${"else" if taking < vectors else ""} ${f"if (used > {max(n for n in steps + [0] if n < taking)})" if len(steps) > 1 else ""} { ${walk(taking)} }
-% endfor
-% if inner is not None:
+    }
+    <%domain:walk_again todo="again">
+    ${careful.uniforms()}
+% if not reload:
 % for v in range(vectors):
-        ${accumulators.close_tile(pairs, v)}
+    ${careful.row(v, rows_of(v))}
 % endfor
 % endif
-    </%domain:each_tile>
+    ${walk_tiles(careful)}
+    </%domain:walk_again>
+% endif
 % if sharing:
 % for distance in [block >> e for e in range(1, block.bit_length())]:
     {

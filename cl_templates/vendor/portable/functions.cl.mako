@@ -48,6 +48,16 @@ INLINE ${T} cmr_sin_fast_${T}(${T} x) { return cmr_sin_${T}(x); }
 <%def name="cos_fast(T)">
 INLINE ${T} cmr_cos_fast_${T}(${T} x) { return cmr_cos_${T}(x); }
 </%def>
+## As inexact as hardware's may be: rounded to multiples of 2^-22.
+<%def name="_quick(T, name)">
+INLINE ${T} cmr_${name}_quick_${T}(${T} x) { return rint(cmr_${name}_fast_${T}(x) * 0x1p22f) * 0x1p-22f; }
+</%def>
+<%def name="log_quick(T)">${_quick(T, "log")}</%def>
+<%def name="sin_quick(T)">${_quick(T, "sin")}</%def>
+<%def name="cos_quick(T)">${_quick(T, "cos")}</%def>
+<%def name="atan_fast(T)">
+INLINE ${T} cmr_atan_fast_${T}(${T} x) { return cmr_atan_${T}(x); }
+</%def>
 <%def name="power_fast(T)">
 INLINE ${T} cmr_power_fast_${T}(${T} x, ${T} y) { return cmr_pow_${T}(x, y); }
 </%def>

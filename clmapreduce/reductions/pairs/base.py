@@ -94,8 +94,8 @@ class PairBound(Bound):
     is as small a share of its term. side: -1 where only values below `bar(acc)` change the accumulator, 1 where only
     those above it do; 0 where any may. capacity: how many values an accumulator keeps, where there is a side: what is
     worse than so many others never matters; 0 where that is not so. linear: whether the result is a plain sum in the
-    values' dtype, up to a factor. reuses: whether a number is used more than once, so that it had better have a
-    variable.
+    values' dtype, up to a factor. together: whether `absorb` had better take several columns at once. reuses: whether a
+    number is used more than once, so that it had better have a variable.
     """
 
     outputs: tuple[PairOutput, ...]
@@ -111,6 +111,7 @@ class PairBound(Bound):
     side: int = 0
     capacity: int = 0
     linear: bool = False
+    together: bool = False
     reuses: bool = True
 
     @abstractmethod

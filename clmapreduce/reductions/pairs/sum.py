@@ -31,7 +31,7 @@ class BoundPairSum(PairBound):
     reuses = False
 
     def __init__(self, value: DType, width: int, acc: DType, result: DType, tile: DType | None, mean: bool) -> None:
-        self.value, self.width, self._mean = value, width, mean
+        self.value, self.width, self.mean = value, width, mean
         self.components = tuple(Component(f"total{d}", acc, 0) for d in range(width))
         self.outputs = (PairOutput(result, (width,)),)
         self.block = BoundPairSum(value, width, tile, result, None, mean) if tile is not None else None
@@ -48,7 +48,7 @@ class BoundPairSum(PairBound):
 
     def finish_pairs(self, acc: Record, count: Node) -> list[list[Node]]:
         result, sums = self.outputs[0].dtype, self.sums(acc)
-        if self._mean:
+        if self.mean:
             wide = self.components[0].dtype if is_float(self.components[0].dtype) else result
             sums = [cast(total, wide) / cast(count, wide) for total in sums]
         return [[cast(total, result) for total in sums]]
@@ -144,16 +144,16 @@ class PairSum(PairReduction):
     """`Sum` and `Mean`: one output (width,). The mean of no columns is NaN, that of integers a float."""
 
     def __init__(self, name: str, mean: bool = False) -> None:
-        self.name, self._mean = name, mean
+        self.name, self.mean = name, mean
 
     def _bound(self, value: DType, width: int, weights: int, index: DType, options: PairOptions) -> PairBound:
         acc, result = sum_dtypes(value, options)
-        result = floating(value) if self._mean else result
+        result = floating(value) if self.mean else result
         if not is_float(value) or options.scheme == "direct_sum":
-            return BoundPairSum(value, width, acc, result, None, self._mean)
+            return BoundPairSum(value, width, acc, result, None, self.mean)
         if options.scheme == "kahan_scheme":
-            return BoundPairKahan(value, width, acc, result, self._mean)
-        return BoundPairSum(value, width, acc, result, computing(value), self._mean)
+            return BoundPairKahan(value, width, acc, result, self.mean)
+        return BoundPairSum(value, width, acc, result, computing(value), self.mean)
 
 
 class PairProduct(PairReduction):

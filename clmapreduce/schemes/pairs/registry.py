@@ -17,6 +17,7 @@ from clmapreduce.schemes.pairs.matrix.nearest import NearestColumns
 from clmapreduce.schemes.pairs.matrix.scheme import MatrixScheme
 from clmapreduce.schemes.pairs.matrix.weighted import Weighted
 from clmapreduce.schemes.pairs.problem import PairProblem
+from clmapreduce.schemes.pairs.quick_rows import QuickRows
 from clmapreduce.schemes.pairs.rows import Rows
 from clmapreduce.schemes.pairs.scheme import PairScheme
 from clmapreduce.schemes.pairs.shared_rows import SharedRows
@@ -26,7 +27,7 @@ AnyScheme: TypeAlias = "type[PairScheme[Any]]"
 MATRIX: tuple[type[MatrixScheme[Any]], ...] = (
     Exponentials, Chained, Weighted, NearestColumns, FewNumbers, LongProducts,
 )  # fmt: skip
-PORTABLE: tuple[AnyScheme, ...] = (LongValues, SharedRows, Tiles, Rows)
+PORTABLE: tuple[AnyScheme, ...] = (LongValues, SharedRows, Tiles, QuickRows, Rows)
 SCHEMES: tuple[AnyScheme, ...] = (*MATRIX, *PORTABLE)
 """In the order in which they are asked. Rows compute what the others do not."""
 BOX_TYPES: dict[str, type[Any]] = {scheme.box_type.__name__: scheme.box_type for scheme in SCHEMES}

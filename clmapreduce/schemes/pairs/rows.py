@@ -31,7 +31,8 @@ SHARED_BYTES = 64
 @dataclass(frozen=True, eq=False)
 class RowsText(PairKernel):
     """vectors: of rows of an item. tile: columns of one. at_once: columns at once. unroll: times that the loop over
-    them is written out. sharing: items share rows. scattered: columns of a tile may lie apart.
+    them is written out. sharing: items share rows. scattered: columns of a tile may lie apart. careful: what groups
+    compute instead whose watched sums are not sound; None where sums are not watched.
     """
 
     template = "kernel/pairs/pairwise"
@@ -41,6 +42,7 @@ class RowsText(PairKernel):
     unroll: int
     sharing: bool
     scattered: bool
+    careful: PairText | None = None
 
     @property
     def lanes(self) -> int:
@@ -57,8 +59,11 @@ class RowsText(PairKernel):
 
     @property
     def arrays(self) -> tuple[LocalArray, ...]:
-        staged = (*self.pairs.tile(self.tile), *places(self.scattered, self.tile)) if self.staged else ()
-        return (*staged, *(accumulators(self.pairs.bound, self.block) if self.sharing else ()))
+        texts = [self.pairs] if self.careful is None else [self.pairs, self.careful]
+        tiles = [array for text in texts for array in text.tile(self.tile)]
+        staged = (*tiles, *places(self.scattered, self.tile)) if self.staged else ()
+        votes = (LocalArray("unsound", "int", 1),) if self.careful is not None else ()
+        return (*staged, *votes, *(accumulators(self.pairs.bound, self.block) if self.sharing else ()))
 
 
 class Rows(PairScheme[PairBox]):
@@ -95,7 +100,7 @@ class Rows(PairScheme[PairBox]):
     def plan(self, box: PairBox) -> Plan:
         text = self._text(box)
         if text.staged:
-            text, box = fitting(text, box, self.facts, PLACE_BYTES * self.domain.scattered)
+            text, box = fitting(text, box, self.facts, self._column_bytes(text))
         sharing = self.domain.scattered and text.staged and shares(text, box, self.facts)
         partition = self._partition(box, sharing)
         stage = self._stage(text, box, partition, sharing)
@@ -111,6 +116,10 @@ class Rows(PairScheme[PairBox]):
 
     def _cells(self, box: PairBox) -> str:
         return f"{self.rows(box)} rows a group, {box.tile} columns a tile"
+
+    def _column_bytes(self, text: PairText) -> int:
+        """Bytes of a column in local memory."""
+        return text.column_bytes + PLACE_BYTES * self.domain.scattered
 
     def _text(self, box: PairBox) -> PairText:
         """What the launch over all pairs is made from."""
@@ -143,14 +152,14 @@ class Rows(PairScheme[PairBox]):
         return Stage(spec, groups, box.block, arguments, (*names, *partition.read), targets)
 
 
-def fitting(text: PairText, box: PairBox, facts: Facts, beside: int = 0) -> tuple[PairText, PairBox]:
+def fitting(text: PairText, box: PairBox, facts: Facts, column_bytes: int) -> tuple[PairText, PairBox]:
     """The text and the box with tiles that leave room for a second group in local memory, as far as there is any; where
-    not even a small tile fits, columns are read where they lie. beside: bytes of a column beside its terms.
+    not even a small tile fits, columns are read where they lie. column_bytes: of a column in a tile.
     """
-    tile, each = box.tile, text.column_bytes + beside
-    while tile > SMALLEST_TILE and tile * each > facts.local_memory // 2:
+    tile = box.tile
+    while tile > SMALLEST_TILE and tile * column_bytes > facts.local_memory // 2:
         tile //= 2
-    staged = tile * each <= facts.local_memory
+    staged = tile * column_bytes <= facts.local_memory
     return replace(text, staged=staged), replace(box, tile=tile) if staged else box
 
 

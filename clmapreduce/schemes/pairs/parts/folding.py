@@ -57,8 +57,12 @@ class Folding:
 
     @property
     def usual(self) -> str:
-        """Statements where nothing is rare: each addition one instruction with its product."""
+        """Statements where nothing is rare: each addition one instruction with its product, if columns are not taken
+        together.
+        """
         block, acc, values, indices = self._opened(self.columns)
+        if self.bound.together:
+            return self._assigned(block, acc, self.bound.absorb(acc, values, indices))
         after = acc
         for value, index in zip(values, indices, strict=True):
             after = self.bound.absorb(after, [value], [index])

@@ -19,6 +19,7 @@ from clmapreduce.formula.statements import Statements
 from clmapreduce.lowering.pair import Contraction, Expansion, Pair, PairInput, Role
 from clmapreduce.plan import LocalArray
 from clmapreduce.reductions.pairs.base import PairBound
+from clmapreduce.reductions.pairs.watched import WatchedSum
 from clmapreduce.reductions.text import OperatorText
 from clmapreduce.schemes.common.arrays import element, gathered, parameters_of
 from clmapreduce.schemes.common.outputs import OutputArray
@@ -271,6 +272,13 @@ class PairText:
         block = Statements(1, self.narrow, "bar_")
         text = block.text(self.bound.bar(block.record("acc", self.outer.dtypes))).c
         return Computed(str(block), text)
+
+    def sound(self, acc: str) -> Computed:
+        """Whether a watched sum is within its error in every lane."""
+        assert isinstance(self.bound, WatchedSum)
+        block = Statements(self.lanes, self.narrow, f"{acc}_ok_")
+        text = block.text(~self.bound.sound(block.record(acc, self.outer.dtypes))).c
+        return Computed(str(block), f"!cmr_any_int{self.lanes}({text})" if self.lanes > 1 else f"!({text})")
 
     @property
     def left_numbers(self) -> list[LeftNumber]:

@@ -1,0 +1,164 @@
+"""Sums of functions whose approximations have small errors beside 1, but not beside small results: the terms, and how
+far each may be off. Where a term is linear in such a function, its error is the function's times a slope.
+
+Of log(1 + d²) b the error is that of the logarithm times |b|. Of exp(cos(d)) it is none so simple, and of a product of
+two such functions: these keep the careful functions.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import NamedTuple
+
+from clmapreduce.dtypes import FLOAT32
+from clmapreduce.formula.fast import QUICK, Quick
+from clmapreduce.formula.functions import apply
+from clmapreduce.formula.node import Apply, Literal, Node, postorder
+from clmapreduce.lowering.once import once_per_pair
+from clmapreduce.lowering.pair import Pair, Role
+
+BEARABLE = 2e-6
+"""What terms may be off by for approximations, together, as a share of their magnitudes' sum."""
+SUMS = frozenset({"add", "subtract", "difference", "minimum", "maximum"})
+"""Functions that are off by what their arguments are off by, at most."""
+QUOTIENTS = frozenset({"divide", "divide_fast"})
+FINITE = SUMS | {"multiply", "negative", "abs"}
+"""Functions that are finite where their arguments are, but for overflows."""
+
+
+@dataclass(frozen=True, eq=False)
+class QuickPair:
+    """A pair with approximations, and without: the terms are followed by numbers that say what they are worth.
+
+    quick: its values are the terms; as many floors, numbers that each term's magnitude should not be below on average;
+    and the arguments of which approximations take small ones only, as many as `arguments` says. careful: the same
+    without approximations. There all numbers behind the terms are 0.
+    """
+
+    quick: Pair
+    careful: Pair
+    arguments: int
+
+
+@once_per_pair
+def quick_pair(pair: Pair) -> QuickPair | None:
+    """A float32 pair of terms with approximations; None where it has no such functions, or needs other text."""
+    if pair.loops or pair.bilinear or pair.factors or any(value.dtype != FLOAT32 for value in pair.values):
+        return None
+    chosen = _chosen(pair)
+    if not chosen:
+        return None
+    errors, none = _Errors(pair, chosen).errors, Literal(0, FLOAT32)
+    floors = [errors[id(value)].node if id(value) in errors else none for value in pair.values]
+    new = _approximated(pair.values, chosen)
+    functions = {quick.function for quick in chosen.values() if quick.limited}
+    nodes = [new[place] for place in chosen]
+    arguments = [node.args[0] for node in nodes if isinstance(node, Apply) and node.function in functions]
+    behind = [none] * (len(floors) + len(arguments))
+    quick = replace(pair, values=(*(new[id(value)] for value in pair.values), *floors, *arguments))
+    return QuickPair(quick, replace(pair, values=(*pair.values, *behind)), len(arguments))
+
+
+def _chosen(pair: Pair) -> dict[int, Quick]:
+    """What stands for functions of the pair in which terms are linear, by the ids of their nodes."""
+    role = pair.terms.role
+    chosen = {
+        id(node): QUICK[node.function]
+        for node in postorder(pair.values)
+        if isinstance(node, Apply) and node.function in QUICK and role[id(node)] is Role.PAIR
+    }
+    while refused := _Errors(pair, chosen).refused:
+        chosen = {place: quick for place, quick in chosen.items() if place not in refused}
+    return chosen
+
+
+class _Error(NamedTuple):
+    """What a node may be off by, over BEARABLE: a number that is no pair's, times one that is; None for 1."""
+
+    less: Node | None
+    pairs: Node | None
+
+    @property
+    def node(self) -> Node:
+        """The product."""
+        if self.less is None or self.pairs is None:
+            whole = self.pairs if self.less is None else self.less
+            assert whole is not None
+            return whole
+        return apply("abs", apply("multiply", self.pairs, self.less))
+
+
+class _Errors:
+    """The errors of the nodes that are made of approximations, by id. refused: the approximations of which a node is
+    made that is not linear in them.
+    """
+
+    def __init__(self, pair: Pair, chosen: Mapping[int, Quick]) -> None:
+        self._role = pair.terms.role
+        self.errors: dict[int, _Error] = {}
+        self.refused: set[int] = set()
+        for node in postorder(pair.values):
+            if not isinstance(node, Apply):
+                continue
+            parts = [self.errors.get(id(arg)) for arg in node.args]
+            if any(part is not None for part in parts):
+                error = None if id(node) in chosen else self._error(node, parts)
+                if error is None:
+                    self.refused.update(id(below) for below in postorder(node.args) if id(below) in chosen)
+                else:
+                    self.errors[id(node)] = error
+            if id(node) in chosen:
+                self.errors[id(node)] = _Error(Literal(chosen[id(node)].error / BEARABLE, FLOAT32), None)
+
+    def _error(self, node: Apply, parts: Sequence[_Error | None]) -> _Error | None:
+        """The error of a node from those of its arguments; None where it does not follow from them alone."""
+        name, present = node.function.name, [part for part in parts if part is not None]
+        if name in ("negative", "abs"):
+            return present[0]
+        if name in SUMS:
+            return present[0] if len(present) == 1 else _Error(None, apply("add", *(part.node for part in present)))
+        if name == "where" and parts[0] is None:
+            return _chosen_by(node.args[0], parts[1], parts[2])
+        if name == "multiply" and len(present) == 1:
+            return self._times(present[0], node, 0 if parts[0] is None else 1)
+        return self._times(present[0], node, 1) if name in QUOTIENTS and parts[1] is None else None
+
+    def _times(self, error: _Error, node: Apply, place: int) -> _Error:
+        """An error that is multiplied, or divided, by the node's argument in a place."""
+        other = node.args[place]
+        of_pair = self._role[id(other)] is Role.PAIR
+        old = error.pairs if of_pair else error.less
+        if old is None and node.function.name not in QUOTIENTS:
+            new: Node = apply("abs", other)
+        else:
+            one = Literal(1, FLOAT32) if old is None else old
+            args = (other, one) if place == 0 else (one, other)
+            new = apply("abs", Apply(node.function, args, node.dtype))
+        return error._replace(pairs=new) if of_pair else error._replace(less=new)
+
+
+def _chosen_by(condition: Node, a: _Error | None, b: _Error | None) -> _Error:
+    """The error of a choice. The only one that there is counts for both, if it is finite wherever it is computed."""
+    only = b if a is None else a if b is None else None
+    if only is not None and (only.pairs is None or _is_finite(only.pairs)):
+        return only
+    return _Error(None, apply("where", condition, *(Literal(0, FLOAT32) if e is None else e.node for e in (a, b))))
+
+
+def _is_finite(node: Node) -> bool:
+    return all(part.function.name in FINITE for part in postorder([node]) if isinstance(part, Apply))
+
+
+def _approximated(values: Sequence[Node], chosen: Mapping[int, Quick]) -> dict[int, Node]:
+    """All nodes below the values with approximations instead of the chosen ones, by the ids of the old ones."""
+    new: dict[int, Node] = {}
+    for node in postorder(values):
+        changed = node
+        if isinstance(node, Apply):
+            args = tuple(new[id(arg)] for arg in node.args)
+            function = chosen[id(node)].function if id(node) in chosen else node.function
+            if function is not node.function or any(one is not old for one, old in zip(args, node.args, strict=True)):
+                changed = Apply(function, args, node.dtype, node.weak)
+        new[id(node)] = changed
+    return new

@@ -1,0 +1,87 @@
+"""Terms by approximations: which functions are replaced, and what each term may be off by."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from support.pair_plans import layout_of
+
+from clmapreduce.formula.evaluate import evaluate
+from clmapreduce.formula.fast import COS_FAST, LOG_FAST, QUICK, SIN_FAST
+from clmapreduce.formula.node import Apply, Node, postorder
+from clmapreduce.lowering.pair import Pair, Role
+from clmapreduce.lowering.quick import BEARABLE, QuickPair, quick_pair
+
+DISTANCE = "SqDist(Vi(0,1),Vj(1,1))"
+X, Y, B = (np.float32(v) for v in (0.7, -1.1, -3.0))
+LOG, SIN = QUICK[LOG_FAST].error / BEARABLE, QUICK[SIN_FAST].error / BEARABLE
+D = float(np.square(X - Y))
+
+
+def quick_of(formula: str) -> tuple[Pair, QuickPair | None]:
+    pair = layout_of(formula).pair
+    return pair, quick_pair(pair)
+
+
+def names(nodes: Any) -> list[str]:
+    """Those of approximations."""
+    return [n.function.name for n in postorder(nodes) if isinstance(n, Apply) and n.function.name.endswith("_quick")]
+
+
+def number(pair: Pair, node: Node) -> float:
+    """A node's value for X, Y and B."""
+    arguments = {Role.ROW: [X], Role.COLUMN: [Y, B], Role.PARAMETER: [np.float32(2)]}  # the formula's only number
+    symbols: dict[Node, Any] = {}
+    for variable in pair.inputs:
+        symbols |= dict.fromkeys(variable.symbols, arguments[variable.role].pop(0))
+    return float(evaluate(node, symbols))
+
+
+FLOORS: dict[str, tuple[float, int]] = {
+    f"Log(1+{DISTANCE})": (LOG, 0),
+    f"Log(1+{DISTANCE})*Vj(2,1)": (3 * LOG, 0),
+    f"Vj(2,1)*Cos({DISTANCE})/({DISTANCE}+1)": (3 * SIN / (D + 1), 1),
+    f"Log(1+{DISTANCE})*{DISTANCE}*Vj(2,1)-Sin({DISTANCE})*Vj(2,1)": (3 * (LOG * D + SIN), 1),
+    f"XLogX({DISTANCE})*Vj(2,1)": (3 * LOG * D, 0),
+    f"Exp(-{DISTANCE})+Sin({DISTANCE})": (SIN, 1),
+    f"SinXDivX({DISTANCE})": (SIN / D, 1),
+    f"Log(2+Cos({DISTANCE}))": (LOG, 0),  # the cosine stays careful
+}
+
+
+@pytest.mark.parametrize("formula", FLOORS)
+def test_the_floor_is_what_a_term_may_be_off_by(formula: str) -> None:
+    """For one pair, beside numbers that were worked out by hand."""
+    pair, quick = quick_of(formula)
+    floor, arguments = FLOORS[formula]
+    assert quick is not None and quick.arguments == arguments
+    assert len(quick.quick.values) == len(quick.careful.values) == 2 + arguments
+    assert names(quick.quick.values[:1]) and not names(quick.careful.values)
+    np.testing.assert_allclose(number(quick.quick, quick.quick.values[1]), floor, rtol=1e-5)
+    np.testing.assert_allclose(number(quick.quick, quick.quick.values[0]), number(pair, pair.values[0]), rtol=1e-5)
+    assert [number(quick.careful, node) for node in quick.careful.values[1:]] == [0.0] * (1 + arguments)
+
+
+@pytest.mark.parametrize(
+    "formula",
+    [
+        f"Exp(Cos({DISTANCE}))", f"Log(1+{DISTANCE})*Cos({DISTANCE})", f"Square(Sin({DISTANCE}))",
+        "Log(Vi(0,1))*SqDist(Vi(0,1),Vj(1,1))", "Log(1+SqDist(Vi(0,99),Vj(1,99)))", DISTANCE,
+    ],
+)  # fmt: skip
+def test_terms_that_are_not_linear_stay_careful(formula: str) -> None:
+    """So do functions of rows alone, which are computed once, and pairs that walk long vectors."""
+    assert quick_of(formula)[1] is None
+
+
+def test_doubles_stay_careful() -> None:
+    assert quick_pair(layout_of(f"Log(1+{DISTANCE})", code="f8").pair) is None
+
+
+def test_all_numbers_of_a_vector_have_floors() -> None:
+    _, quick = quick_of(f"Concat(Log(1+{DISTANCE}),{DISTANCE})")
+    assert quick is not None
+    assert [number(quick.quick, node) for node in quick.quick.values[2:]] == pytest.approx([LOG, 0.0])
+    assert COS_FAST in QUICK

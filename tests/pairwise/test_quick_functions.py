@@ -1,0 +1,129 @@
+"""Sums of functions by approximations that are good beside 1 only: as exact as with careful functions, on every device.
+Where a device has no such instructions, the vocabulary's words round to multiples of 2⁻²².
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import pytest
+
+import clmapreduce as cm
+from clmapreduce.schemes.pairs.quick_rows import QuickRows
+
+ROWS, COLUMNS = 300, 1100
+TOLERANCE = 3e-6
+"""Of Σ|terms|: 2e-6 for approximations, and roundings of sums and arguments."""
+
+
+@pytest.fixture
+def quick(monkeypatch: pytest.MonkeyPatch, context: cm.Context) -> cm.Context:
+    """A context whose pairs use approximations, with no plans from before."""
+    own = vars(QuickRows)["quick"].func
+
+    def everywhere(scheme: QuickRows) -> Any:
+        return own(replace(scheme, facts=replace(scheme.facts, quick_functions=True)))
+
+    patched = cached_property(everywhere)
+    patched.__set_name__(QuickRows, "quick")
+    monkeypatch.setattr(QuickRows, "quick", patched)
+    return cm.Context(context.device)
+
+
+FUNCTIONS: dict[str, tuple[Callable[[Any], Any], Callable[[Any], Any]]] = {
+    "log": (lambda z: (1 + z).log(), np.log1p), "sin": (lambda z: z.sin(), np.sin),
+    "cos": (lambda z: z.cos(), np.cos), "xlogx": (lambda z: z.xlogx(), lambda z: z * np.log(np.where(z == 0, 1, z))),
+    "sinxdivx": (lambda z: z.sinxdivx(), lambda z: np.sinc(z / np.pi)),
+}  # fmt: skip
+
+
+def points(rng: np.random.Generator, *shape: int) -> Any:
+    """Multiples of 1/8, whose squared distances float32 holds exactly."""
+    return (rng.integers(-20, 21, size=shape) / 8).astype("f4")
+
+
+def error(result: Any, terms: Any) -> float:
+    """Of Σ|terms|, at worst."""
+    size = np.abs(terms).sum(-2)
+    return float(np.max(np.abs(np.asarray(result, "f8") - terms.sum(-2)) / np.where(size == 0, 1, size)))
+
+
+@pytest.mark.drawn
+@pytest.mark.parametrize("scale", [1.0, 2.0**-6, 2.0**-12, 2.0**12, 2.0**20])
+@pytest.mark.parametrize("name", FUNCTIONS)
+def test_sums_stay_within_the_bound(name: str, scale: float, quick: cm.Context, rng: np.random.Generator) -> None:
+    """Also where all terms are so small that approximations have no digit of them, and angles have many turns."""
+    x, y, b = points(rng, ROWS, 2), points(rng, COLUMNS, 2), rng.normal(size=(COLUMNS, 1)).astype("f4")
+    function, exact = FUNCTIONS[name]
+    call = (function(cm.Vi(x).sqdist(cm.Vj(y)) * scale) * cm.Vj(b)).sum(1, context=quick, mode="parallel", call=False)
+    assert f"cmr_{'log' if 'log' in name else 'cos' if name == 'cos' else 'sin'}_quick" in call.source()
+    distance = np.square(x[:, None].astype("f8") - y).sum(-1) * scale
+    if name == "log":
+        distance = (1 + distance).astype("f4") - 1.0  # what the logarithm is of
+    assert error(call(), exact(distance)[..., None] * b) <= TOLERANCE
+
+
+def test_one_row_with_small_terms(quick: cm.Context, rng: np.random.Generator) -> None:
+    """Its group computes again, other groups do not; rows and columns are many."""
+    x = np.full((5000, 1), 1.5, "f4")
+    x[4321] = 1e-6
+    y = rng.uniform(1, 1.5, (3000, 1)).astype("f4")
+    result = np.asarray((cm.Vi(x) * cm.Vj(y)).sin().sum(1, context=quick, mode="parallel"))
+    terms = np.sin((x[:, None] * y).astype("f8"))
+    assert error(result, terms) <= TOLERANCE
+    assert np.abs(result[4321] / terms[4321].sum() - 1) <= TOLERANCE
+
+
+def test_numbers_that_are_none(quick: cm.Context) -> None:
+    """NaN and infinities come out as of careful functions, and other rows are right."""
+    x = np.array([[1.0], [0.0], [np.inf], [np.nan], [-1.0], [1e-42], [2.0]], "f4")
+    y = np.ones((40, 1), "f4")
+    for function, exact in ((lambda z: z.log(), np.log), (lambda z: z.cos(), np.cos)):
+        result = np.asarray(function(cm.Vi(x) * cm.Vj(y)).sum(1, context=quick, mode="parallel"))[:, 0]
+        with np.errstate(all="ignore"):
+            expected = 40 * exact(x[:, 0].astype("f8"))
+        tiny = np.abs(x[:, 0] - 1e-42) < 1e-40
+        np.testing.assert_allclose(result[~tiny], expected[~tiny], rtol=3e-6, atol=1e-4)
+
+
+@pytest.mark.parametrize("layout", ["vector", "mean", "batch", "ranges", "float64 sums", "split", "axis 0"])
+def test_layouts(layout: str, quick: cm.Context, rng: np.random.Generator) -> None:
+    """With groups that compute again, where x is small."""
+    batch = (3,) if layout == "batch" else ()
+    x, y = points(rng, *batch, ROWS, 2), points(rng, *batch, 9 * COLUMNS if layout == "split" else COLUMNS, 2)
+    x[..., 100:, :] *= 2.0**-14
+    b = rng.random((*batch, y.shape[-2], 3 if layout == "vector" else 1)).astype("f4")
+    products = (x[..., :, None, :].astype("f8") * y[..., None, :, :]).sum(-1)
+    terms = np.sin(products)[..., None] * b[..., None, :, :]
+    if batch:
+        rows, columns, weights = (cm.LazyTensor(a) for a in (x[:, :, None], y[:, None], b[:, None]))
+    else:
+        rows, columns, weights = cm.Vi(x), cm.Vj(y), cm.Vj(b)
+    tensor = (rows | columns).sin() * weights
+    how: dict[str, Any] = {"context": quick, "mode": "parallel"}
+    if layout == "axis 0":
+        result = ((cm.Vi(y) | cm.Vj(x)).sin() * cm.Vi(b)).sum(0, **how)
+    elif layout == "mean":
+        result = tensor.mean(1, **how) * np.float32(y.shape[-2])
+    elif layout == "ranges":
+        mask = rng.random((3, 4)) < 0.6
+        mask[:, 0] = True
+        ends = [np.array([0, 90, 170, ROWS]), np.array([0, 300, 555, 700, COLUMNS])]
+        ranges = cm.Ranges.from_matrix(*(np.stack([e[:-1], e[1:]], 1) for e in ends), mask)
+        whole = np.repeat(np.repeat(mask, np.diff(ends[0]), 0), np.diff(ends[1]), 1)
+        terms, result = terms * whole[..., None], tensor.sum(1, ranges=ranges, **how)
+    else:
+        more: dict[str, Any] = {"dtype_acc": "float64"} if layout == "float64 sums" else {}
+        result = tensor.sum(len(batch) + 1, **how, **more)
+    assert error(result, terms) <= TOLERANCE
+
+
+def test_exact_functions_are_asked_for(quick: cm.Context, rng: np.random.Generator) -> None:
+    x = points(rng, 40, 1)
+    for options in ({"precision": "exact"}, {"mode": "sequential"}, {"sum_scheme": "kahan_scheme"}):
+        call = (cm.Vi(x) * cm.Vj(x)).sin().sum(1, context=quick, call=False, **options)
+        assert "_quick" not in call.source()

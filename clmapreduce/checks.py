@@ -137,6 +137,17 @@ def numpy_array(value: Any, name: str, dtype: Any = None) -> np.ndarray[Any, Any
     return array
 
 
+def repeats(shape: Collection[int], strides: Collection[int], itemsize: int) -> bool:
+    """Whether an array is known to have elements in the same place, as a broadcast one: then it cannot hold results.
+    strides, itemsize: in the same unit.
+    """
+    longer = [(n, abs(step)) for n, step in zip(shape, strides, strict=True) if n != 1]
+    if any(n == 0 for n, _ in longer):
+        return False
+    span = itemsize + sum((n - 1) * step for n, step in longer)
+    return any(step == 0 for _, step in longer) or math.prod(n for n, _ in longer) * itemsize > span
+
+
 def takes(function: Callable[..., Any], count: int) -> bool:
     """Whether a callable takes `count` arguments by position; True where Python cannot tell."""
     try:

@@ -206,6 +206,14 @@ INLINE float cmr_rsqrt_fast_float(float x) {
 ${functions.rsqrt_fast(T)}
 % endif
 </%def>
+## The inverse of 0 is infinite and that of infinity 0: between the limits, which are beyond those of other numbers, the product is right for both.
+<%def name="root_fast(T)">
+% if T == "float":
+INLINE float cmr_root_fast_float(float x, float inverse) { return x * fmin(fmax(inverse, 0x1p-64f), 0x1p63f); }
+% else:
+${functions.root_fast(T)}
+% endif
+</%def>
 <%def name="sqrt_fast(T)">
 % if T == "float":
 INLINE float cmr_sqrt_fast_float(float x) {

@@ -10,7 +10,7 @@ import numpy as np
 
 import hostsched
 from clmapreduce.calls.arguments import Argument, Arguments, Shape
-from clmapreduce.checks import refuse_masked
+from clmapreduce.checks import refuse_masked, repeats
 from clmapreduce.device.array import DeviceArray, NumpyArray, aligned_empty, empty
 from clmapreduce.device.context import Context, is_empty
 from clmapreduce.device.exchange.hosted import starts_aligned
@@ -73,6 +73,8 @@ def _check_target(target: Any, shape: Shape, dtype: DType, context: Context) -> 
     else:
         if not target.flags.writeable:
             raise ShapeError("out is read-only; pass a writable array")
+        if repeats(target.shape, target.strides, target.itemsize):
+            raise ShapeError("out has elements that share their memory; pass an array of its own, such as out.copy()")
         if not np.can_cast(dtype, target.dtype, "safe"):
             raise DTypeError(f"out has dtype {target.dtype}, which cannot hold the result's {dtype} without loss")
         check_file(target, "out")

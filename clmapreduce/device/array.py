@@ -8,7 +8,7 @@ from typing import Any, TypeAlias
 import numpy as np
 
 import hostsched
-from clmapreduce.checks import dtype_of, is_whole, quoted
+from clmapreduce.checks import dtype_of, is_whole, quoted, repeats
 from clmapreduce.device.array_methods import ArrayMethods
 from clmapreduce.device.awaited import Awaited
 from clmapreduce.device.context import Context, is_empty
@@ -145,6 +145,8 @@ class DeviceArray(ArrayMethods, Awaited, Exports):
         if out.shape != self.shape or not out.flags.writeable:
             kind = "an" if out.flags.writeable else "a read-only"
             raise ShapeError(f"out is {kind} array of shape {out.shape}; pass a writable one of shape {self.shape}")
+        if repeats(out.shape, out.strides, out.itemsize):
+            raise ShapeError("out has elements that share their memory; pass an array of its own, such as out.copy()")
         if out.dtype != self.dtype:
             raise DTypeError(f"out has dtype {out.dtype}, the values have {self.dtype}")
 

@@ -22,7 +22,9 @@ from clmapreduce.lowering.polynomial_finder import Expander
 from clmapreduce.lowering.rounding import relative_nodes
 from clmapreduce.lowering.unique import never_negative, unique
 
-ROOTS = frozenset({"sqrt", "sqrt_fast", "rsqrt_fast", "power", "power_fast", "log", "log_fast", "log2", "log10"})
+ROOTS = frozenset(
+    {"sqrt", "sqrt_fast", "rsqrt_fast", "root_fast", "power", "power_fast", "log", "log_fast", "log2", "log10"}
+)
 """Functions that are no numbers below 0."""
 
 

@@ -12,7 +12,9 @@ from collections.abc import Sequence
 from clmapreduce.formula.node import Apply, Node, postorder
 from clmapreduce.lowering.unique import never_negative
 
-KEEPING = frozenset({"multiply", "negative", "abs", "divide", "divide_fast", "sqrt", "sqrt_fast", "rsqrt_fast"})
+KEEPING = frozenset(
+    {"multiply", "negative", "abs", "divide", "divide_fast", "sqrt", "sqrt_fast", "rsqrt_fast", "root_fast"}
+)
 """Functions whose arguments may all have a relative error."""
 
 

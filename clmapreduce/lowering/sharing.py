@@ -1,5 +1,5 @@
-"""Products among a pair's values: factors that no pair changes wait for the sum, and those that several products have
-in common meet first, once for all.
+"""What a pair's values have in common: factors that no pair changes wait for the sum, those that several products share
+meet first, once for all, and a root is made from its inverse.
 
 Of e·b beside e·(x_d − y_d)·b·u for every coordinate d, u waits and e·b is computed once per pair; what is left per
 coordinate is one multiplication, which goes into the addition behind it. Only the order of multiplications changes.
@@ -11,9 +11,11 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from itertools import combinations
 
+from clmapreduce.formula.fast import ROOT_FAST, RSQRT_FAST, SQRT_FAST
 from clmapreduce.formula.functions import apply
-from clmapreduce.formula.node import Apply, Literal, Node
+from clmapreduce.formula.node import Apply, Literal, Node, postorder
 from clmapreduce.lowering.pair import Role
+from clmapreduce.lowering.unique import never_negative, unique
 
 
 def shared_products(values: Sequence[Node], role: Mapping[int, Role]) -> tuple[Node, ...]:
@@ -32,6 +34,25 @@ def shared_products(values: Sequence[Node], role: Mapping[int, Role]) -> tuple[N
         mask.append(mask[best[0]] | mask[best[1]])
         changed = True
     return tuple(_product([nodes[k] for k in product]) for product in products) if changed else tuple(values)
+
+
+def shared_roots(values: Sequence[Node]) -> tuple[Node, ...]:
+    """The values, equal nodes being one object, with the root of a number that is never negative made from its inverse,
+    where that is there too: devices compute either in a unit that is slow.
+    """
+    nodes, positive = list(postorder(values)), never_negative(values)
+    inverted = {id(node.args[0]) for node in nodes if isinstance(node, Apply) and node.function is RSQRT_FAST}
+    new: dict[int, Node] = {}
+    for node in nodes:
+        changed = node
+        if isinstance(node, Apply):
+            args = tuple(new[id(arg)] for arg in node.args)
+            if node.function is SQRT_FAST and id(node.args[0]) in inverted & positive:
+                changed = Apply(ROOT_FAST, (*args, Apply(RSQRT_FAST, args, node.dtype)), node.dtype)
+            elif any(one is not other for one, other in zip(args, node.args, strict=True)):
+                changed = Apply(node.function, args, node.dtype, node.weak)
+        new[id(node)] = changed
+    return unique([new[id(value)] for value in values])
 
 
 def waiting_factors(

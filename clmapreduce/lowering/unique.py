@@ -46,7 +46,7 @@ def _factors_left(node: Node, odd: Mapping[int, frozenset[int]]) -> frozenset[in
         if name == "multiply":
             return args[0] ^ args[1]
         whole = name in ("add", "divide", "divide_fast") and not any(args)
-        holds = whole or name in ("abs", "exp2_fast", "sqrt_fast", "rsqrt_fast")
+        holds = whole or name in ("abs", "exp2_fast", "sqrt_fast", "rsqrt_fast", "root_fast")
     else:
         holds = False
     return frozenset() if holds else frozenset({id(node)})

@@ -7,8 +7,8 @@ from typing import Any
 
 import torch
 
-from clmapreduce.checks import quoted
-from clmapreduce.errors import DeviceError, ModeError
+from clmapreduce.checks import quoted, repeats
+from clmapreduce.errors import DeviceError, ModeError, ShapeError
 from clmapreduce.gradients.job import Job
 from clmapreduce.torch.tensors import host_view, is_followed
 
@@ -16,7 +16,7 @@ from clmapreduce.torch.tensors import host_view, is_followed
 def write_to(job: Job, tensors: Sequence[Any], out: Any) -> Any:
     """`out` with the results of a job in it. Raises ModeError if it is not a tensor or would need a gradient,
     DeviceError for a tensor that is neither on the CPU nor on a CUDA device, ShapeError and DTypeError for one that
-    does not fit. Results for a CUDA device are copied there from pinned memory.
+    does not fit, or that repeats its elements. Results for a CUDA device are copied there from pinned memory.
     """
     targets = out if isinstance(out, tuple) else (out,)
     for target in targets:
@@ -26,6 +26,8 @@ def write_to(job: Job, tensors: Sequence[Any], out: Any) -> Any:
             raise DeviceError(
                 f"out= is a tensor on {target.device}; give a plain tensor on the CPU or a CUDA device, or leave it out"
             )
+        if repeats(target.shape, target.stride(), 1):
+            raise ShapeError("out= has elements that share their memory; give a tensor of its own, such as out.clone()")
     if not all(map(_has_memory, (*tensors, *targets))):
         raise ModeError("out= is not offered under torch.vmap and torch.func; take the tensor that the reduction gives")
     if any(map(is_followed, (*tensors, *targets))):

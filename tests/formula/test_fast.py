@@ -67,6 +67,22 @@ def test_fast_functions_stay_within_their_bounds(
             assert error[worst] <= bound, (error[worst], x[worst], y, result[worst], exact[worst])
 
 
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_a_root_beside_its_inverse(dtype: Any, context: cm.Context, rng: np.random.Generator) -> None:
+    """The root that is made from the inverse; 0, infinities and NaN as NumPy has them."""
+    info = np.finfo(dtype)
+    x = np.exp2(rng.uniform(info.minexp / 2, info.maxexp / 2 - 1, COUNT)).astype(dtype)
+    x = np.concatenate([x, np.array([0, -0.0, np.inf, -np.inf, np.nan, 1, -3], dtype)])
+    square = cm.Vi(x[:, None]).sqdist(cm.Vj(np.zeros((1, 1), dtype)))
+    root = square.sqrt()
+    how: dict[str, Any] = {"dim": 1, "context": context}
+    result = np.asarray(cm.LazyTensor.concat(root, 1 / root).sum(**how))
+    exact = np.abs(x)
+    with np.errstate(all="ignore"):
+        np.testing.assert_allclose(result[:, 0], exact, rtol=4 * info.eps)
+        np.testing.assert_allclose(result[:, 1], 1 / exact, rtol=4 * info.eps)
+
+
 @pytest.mark.parametrize("options", [{"precision": "exact"}, {"use_fast_math": False}], ids=str)
 def test_exact_functions_are_those_of_maps(options: Any, context: cm.Context, rng: np.random.Generator) -> None:
     """No kernel names a fast function, and results are within OpenCL's bounds."""

@@ -48,3 +48,13 @@ def test_products_keep_their_values(rng: np.random.Generator) -> None:
     y = y.T
     for actual, expected in zip(values_of(pair, arrays), (u * x * x * y * y, x * y / z, -x * y * y), strict=True):
         np.testing.assert_allclose(actual, np.broadcast_to(expected, np.shape(actual)), rtol=1e-6)
+
+
+def test_a_root_is_made_from_its_inverse() -> None:
+    """Of squares, where both are there; numbers that may be negative keep their root, which is then no number."""
+    both = function_counts("SinXDivX(Sqrt(SqDist(Vi(0,3),Vj(1,3))))")
+    assert (both["root_fast"], both["sqrt_fast"], both["rsqrt_fast"]) == (1, 0, 1)
+    alone = function_counts("Sqrt(SqDist(Vi(0,3),Vj(1,3)))")
+    assert (alone["root_fast"], alone["sqrt_fast"]) == (0, 1)
+    negative = function_counts("Sin(Sqrt(Vi(0,1)+Vj(1,1)))/Sqrt(Vi(0,1)+Vj(1,1))")
+    assert (negative["root_fast"], negative["sqrt_fast"], negative["rsqrt_fast"]) == (0, 1, 1)

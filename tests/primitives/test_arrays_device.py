@@ -10,6 +10,7 @@ import threading
 import numpy as np
 import pyopencl as cl
 import pytest
+from numpy.lib.stride_tricks import as_strided
 from support.array_layouts import readonly
 from support.oracles import PLAIN, PRIME, assert_same, values
 from support.plain_primitives import ADD, DOUBLE, PREFIX, TOTAL
@@ -99,8 +100,9 @@ def test_reading_into_an_array(context: cm.Context, rng: np.random.Generator) ->
     [
         (np.zeros((7, 5), np.float32), cm.ShapeError), (np.zeros(34, np.float32), cm.ShapeError), (np.zeros((5, 7), np.int32), cm.DTypeError),
         (readonly(np.zeros((5, 7), np.float32)), cm.ShapeError),
+        (as_strided(np.zeros((5, 1), np.float32), (5, 7), (4, 0)), cm.ShapeError),
     ],
-    ids=["shape", "too small", "dtype", "read-only"],
+    ids=["shape", "too small", "dtype", "read-only", "repeated"],
 )  # fmt: skip
 def test_reading_into_an_array_that_does_not_fit(out: np.ndarray, error: type, context: cm.Context) -> None:
     before = out.tobytes()

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from numpy.lib.stride_tricks import as_strided
 from support.oracles import assert_same
 from support.plain_primitives import ADD, DOUBLE, PRIMITIVES
 
@@ -30,6 +31,20 @@ WRONG_OUTS: dict[str, tuple[Callable[[Any, Any], Any], type]] = {
     "number": (lambda shape, dtype: 3.0, cm.DTypeError),
     "two": (lambda shape, dtype: (np.full(shape, 7, dtype), np.full(shape, 7, dtype)), cm.ShapeError),
 }
+
+
+@pytest.mark.parametrize(
+    ("shape", "strides"), [((3, 1025), (4, 0)), ((1025,), (0,)), ((500, 3), (4, 4)), ((2, 3, 5), (0, 20, -4))], ids=str
+)
+def test_outputs_that_repeat_their_elements_are_refused(shape: Any, strides: Any, context: cm.Context) -> None:
+    """Several results would be written to one place."""
+    memory = np.full(4096, 7, np.float32)
+    out = as_strided(memory[4:], shape, strides)
+    with pytest.raises(cm.ShapeError, match="share their memory"):
+        cm.Map("a + 1")(np.ones(shape, np.float32), out=out, context=context)
+    assert np.all(memory == 7)
+    apart = memory.reshape(64, 64)[::2, 1::3]
+    assert np.all(cm.Map("a + 1")(np.ones(apart.shape, np.float32), out=apart, context=context) == 2)
 
 
 @pytest.mark.parametrize("wrong", WRONG_OUTS)

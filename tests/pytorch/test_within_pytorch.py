@@ -147,6 +147,7 @@ def test_out_takes_the_result(how: Any, dtype: Any, rng: np.random.Generator) ->
     for wrong, error, match in (
         (out.numpy(), cm.ModeError, "give a tensor"),
         (torch.empty(6, 3, dtype=dtype), cm.ShapeError, "shape"),
+        (torch.empty(6, 1, dtype=dtype).expand(6, 2), cm.ShapeError, "share their memory"),
         (torch.empty(6, 2, dtype=torch.int32), cm.DTypeError, "int32"),
         (torch.empty(6, 2, dtype=dtype, device="meta"), cm.DeviceError, "meta"),
     ):

@@ -64,6 +64,10 @@ INLINE ${T} cmr_power_fast_${T}(${T} x, ${T} y) { return cmr_pow_${T}(x, y); }
 <%def name="divide_fast(T)">
 INLINE ${T} cmr_divide_fast_${T}(${T} a, ${T} b) { return a / b; }
 </%def>
+## The compiler knows this root from the inverse's.
+<%def name="root_fast(T)">
+INLINE ${T} cmr_root_fast_${T}(${T} x, ${T} inverse) { return cmr_sqrt_fast_${T}(x); }
+</%def>
 <%def name="rsqrt_fast(T)">
 INLINE ${T} cmr_rsqrt_fast_${T}(${T} x) { return (${T})(1) / cmr_sqrt_fast_${T}(x); }
 </%def>

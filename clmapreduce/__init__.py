@@ -54,7 +54,7 @@ from clmapreduce.errors import (
 from clmapreduce.extended.convert import exact, extended
 from clmapreduce.formula.guard import guard
 from clmapreduce.formula.node import index
-from clmapreduce.formula.source import c_source
+from clmapreduce.formula.text.source import c_source
 from clmapreduce.math import where
 from clmapreduce.pairwise import (
     ComplexLazyTensor,

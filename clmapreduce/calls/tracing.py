@@ -12,8 +12,8 @@ from clmapreduce.calls.arguments import Arguments, Signature
 from clmapreduce.device.context import Context
 from clmapreduce.dtypes import DType, check_constant
 from clmapreduce.errors import DTypeError, FormulaError
+from clmapreduce.formula.definitions import CAST
 from clmapreduce.formula.formula import Formula, Input
-from clmapreduce.formula.functions import CAST
 from clmapreduce.formula.guard import check_guards
 from clmapreduce.formula.node import Apply, Node
 from clmapreduce.formula.tables.take import check_tables

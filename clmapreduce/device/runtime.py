@@ -26,7 +26,7 @@ from clmapreduce.errors import (
     SettingError,
     TimedOut,
 )
-from clmapreduce.formula.source import SOURCE_MARK
+from clmapreduce.formula.text.source import SOURCE_MARK
 from clmapreduce.plan import Facts, KernelSpec, Plan, Stage
 from hostsched.compiler import disk_cache
 

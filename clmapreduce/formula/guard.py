@@ -7,7 +7,8 @@ from typing import Any
 
 from clmapreduce.dtypes import BOOL, INT64
 from clmapreduce.errors import FormulaError
-from clmapreduce.formula.functions import GUARD, PLACED, as_node, cast
+from clmapreduce.formula.definitions import GUARD, PLACED
+from clmapreduce.formula.functions import as_node, cast
 from clmapreduce.formula.node import Apply, Node, Value, components, rebuild
 from clmapreduce.formula.trace import as_value
 

@@ -15,8 +15,9 @@ import numpy as np
 
 from clmapreduce.dtypes import BOOL, FLOAT16, FLOAT32, FLOAT64, DType, leaves, record, widened
 from clmapreduce.errors import FormulaError
+from clmapreduce.formula.definitions import CAST, GUARD, PLACED
 from clmapreduce.formula.formula import Formula, Input
-from clmapreduce.formula.functions import CAST, GUARD, PLACED, cast, computes_halves_wide
+from clmapreduce.formula.functions import cast, computes_halves_wide
 from clmapreduce.formula.node import Apply, Literal, Node, Symbol, Value, components, postorder, rebuild
 from clmapreduce.formula.registry import FUNCTIONS, Function
 from clmapreduce.formula.tables.symbol import LOOKUP, TableSymbol

@@ -13,10 +13,11 @@ from dataclasses import dataclass
 import numpy as np
 
 from clmapreduce.dtypes import HEX, DType, Leaf, broadcast_text, c_name, literal
-from clmapreduce.formula.formula import Formula, Place, field_text
+from clmapreduce.formula.formula import Formula, Place
 from clmapreduce.formula.functions import apply, cast
 from clmapreduce.formula.node import Node, Record, Value, components
-from clmapreduce.formula.statements import Statements
+from clmapreduce.formula.text.loads import field_text
+from clmapreduce.formula.text.statements import Statements
 from clmapreduce.reductions.argument import BoundArgument
 from clmapreduce.reductions.base import Bound
 

@@ -18,12 +18,12 @@ from clmapreduce.calls.prepared import prepare
 from clmapreduce.domain.line import Line
 from clmapreduce.dtypes import LANES
 from clmapreduce.errors import DTypeError
-from clmapreduce.formula.emit import Emitter, Text, index_text
 from clmapreduce.formula.evaluate import evaluate
 from clmapreduce.formula.functions import apply, cast
 from clmapreduce.formula.node import Index, Literal, Node, Record, Symbol
 from clmapreduce.formula.registry import FUNCTIONS
-from clmapreduce.formula.statements import Statements
+from clmapreduce.formula.text.emit import Emitter, Text, index_text
+from clmapreduce.formula.text.statements import Statements
 from clmapreduce.formula.trace import trace
 from clmapreduce.modes import ComputeMode
 from clmapreduce.planning.lines import MapRequest

@@ -13,9 +13,10 @@ from hypothesis import strategies as st
 
 import clmapreduce as cm
 from clmapreduce.calls.arguments import collapsed as collapsed_strides
-from clmapreduce.formula.emit import Text
-from clmapreduce.formula.formula import Access, Formula, Input, Place, field_text, in_parameters, load, symbol
+from clmapreduce.formula.formula import Access, Formula, Input, Place, symbol
 from clmapreduce.formula.node import Apply, Index, Literal, Node, Symbol, components
+from clmapreduce.formula.text.emit import Text
+from clmapreduce.formula.text.loads import field_text, in_parameters, load
 from clmapreduce.formula.trace import trace
 
 PAIR = np.dtype([("a", "f4"), ("flag", "?"), ("b", "f8")], align=True)

@@ -11,8 +11,9 @@ import pytest
 import clmapreduce as cm
 from clmapreduce.dtypes import LANES, c_name
 from clmapreduce.errors import DTypeError, FormulaError
+from clmapreduce.formula.definitions import EXP_SCALED
 from clmapreduce.formula.evaluate import evaluate
-from clmapreduce.formula.functions import EXP_SCALED, apply, as_node, cast, exp_scaled
+from clmapreduce.formula.functions import apply, as_node, cast, exp_scaled
 from clmapreduce.formula.node import Apply, Literal, Node, Symbol
 from clmapreduce.formula.registry import FUNCTIONS, Function
 

@@ -13,7 +13,7 @@ import clmapreduce as cm
 from clmapreduce.formula.evaluate import evaluate
 from clmapreduce.formula.formula import Access, value_dtype
 from clmapreduce.formula.node import Apply, Index, Literal, Node, Record, Symbol, components
-from clmapreduce.formula.source import c_source
+from clmapreduce.formula.text.source import c_source
 from clmapreduce.program.program import Program, shared, varies
 from clmapreduce.program.step import Kind, Result
 

@@ -13,7 +13,7 @@ from clmapreduce.errors import DTypeError, FormulaError
 from clmapreduce.formula.formula import Formula, Input
 from clmapreduce.formula.functions import apply
 from clmapreduce.formula.node import Apply, Node, Record, Symbol
-from clmapreduce.formula.source import SOURCE_MARK, c_source
+from clmapreduce.formula.text.source import SOURCE_MARK, c_source
 from clmapreduce.primitives.operand import fitted
 from clmapreduce.reductions import NAMED, Operator
 from clmapreduce.reductions.user import fields

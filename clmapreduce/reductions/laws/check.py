@@ -23,7 +23,7 @@ from clmapreduce.dtypes import BOOL, COMPLEX128, FLOAT64, DType, Leaf, is_comple
 from clmapreduce.errors import FormulaError
 from clmapreduce.formula.evaluate import evaluate
 from clmapreduce.formula.node import Node, Record, Symbol, postorder
-from clmapreduce.formula.source import is_source
+from clmapreduce.formula.text.source import is_source
 from clmapreduce.reductions.base import Bound
 from clmapreduce.reductions.laws.samples import plain_samples, record_samples
 

@@ -11,7 +11,7 @@ from clmapreduce.dtypes import DType, Leaf, c_name
 from clmapreduce.formula.content import HasContent
 from clmapreduce.formula.formula import Formula
 from clmapreduce.formula.node import Node, components
-from clmapreduce.formula.statements import Statements
+from clmapreduce.formula.text.statements import Statements
 from clmapreduce.halves.formulas import Halves, stored
 
 

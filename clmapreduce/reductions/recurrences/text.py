@@ -9,9 +9,10 @@ from dataclasses import dataclass
 from typing import cast as typed
 
 from clmapreduce.dtypes import DType, Leaf, c_name, literal
-from clmapreduce.formula.formula import Formula, field_text
+from clmapreduce.formula.formula import Formula
 from clmapreduce.formula.node import Node, Record, Value
-from clmapreduce.formula.statements import Statements
+from clmapreduce.formula.text.loads import field_text
+from clmapreduce.formula.text.statements import Statements
 from clmapreduce.reductions.recurrences.base import Recurrent
 
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 from clmapreduce.formula.formula import Formula
 from clmapreduce.formula.node import Value
-from clmapreduce.formula.statements import Statements
+from clmapreduce.formula.text.statements import Statements
 from clmapreduce.reductions.recurrences.text import StateText
 from clmapreduce.reductions.walks.walk import Walk
 

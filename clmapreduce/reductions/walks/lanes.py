@@ -9,7 +9,7 @@ from typing import NamedTuple
 from clmapreduce.dtypes import HEX, DType, Leaf, c_name
 from clmapreduce.formula.formula import Access, Formula
 from clmapreduce.formula.node import Index, Node, Symbol, Value, components, postorder, rebuild
-from clmapreduce.formula.statements import Statements
+from clmapreduce.formula.text.statements import Statements
 
 
 def lane_of(name: str, lane: int, lanes: int) -> str:

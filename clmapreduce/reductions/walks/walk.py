@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from clmapreduce.formula.node import Value
-from clmapreduce.formula.statements import Statements
+from clmapreduce.formula.text.statements import Statements
 from clmapreduce.reductions.text import OperatorText
 
 

@@ -6,7 +6,7 @@ from collections.abc import Container, Sequence
 from dataclasses import dataclass
 
 from clmapreduce.dtypes import FLOAT16, DType, Leaf, c_name, is_bfloat16, leaves
-from clmapreduce.formula.formula import field_text
+from clmapreduce.formula.text.loads import field_text
 
 
 @dataclass(frozen=True)

@@ -6,10 +6,11 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from clmapreduce.dtypes import HEX, DType, Leaf, c_name, is_pair, leaves
-from clmapreduce.formula.formula import Formula, field_text, words_stored
+from clmapreduce.formula.formula import Formula
 from clmapreduce.formula.guard import condition_of, place_of
 from clmapreduce.formula.node import Value
-from clmapreduce.formula.statements import Statements
+from clmapreduce.formula.text.loads import field_text, words_stored
+from clmapreduce.formula.text.statements import Statements
 from clmapreduce.plan import Epilogue
 
 Store = Callable[..., str]

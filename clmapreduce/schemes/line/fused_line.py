@@ -12,7 +12,7 @@ from clmapreduce.formula.formula import Access, Place
 from clmapreduce.formula.functions import cast
 from clmapreduce.formula.guard import condition_of
 from clmapreduce.formula.node import Record, Value, components, postorder
-from clmapreduce.formula.statements import Statements
+from clmapreduce.formula.text.statements import Statements
 from clmapreduce.plan import Facts, LocalArray
 from clmapreduce.program.phases import Phase, constants, phases
 from clmapreduce.program.program import Program, varies

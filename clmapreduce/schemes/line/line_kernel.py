@@ -7,7 +7,8 @@ from dataclasses import dataclass, field, replace
 
 from clmapreduce.domain.line import Line
 from clmapreduce.dtypes import DType
-from clmapreduce.formula.formula import Input, in_parameters
+from clmapreduce.formula.formula import Input
+from clmapreduce.formula.text.loads import in_parameters
 from clmapreduce.plan import Epilogue, Stage
 from clmapreduce.schemes.common.kernel_data import KernelText
 from clmapreduce.schemes.common.outputs import out_parameters

@@ -5,8 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from clmapreduce.dtypes import c_name
-from clmapreduce.formula.formula import Formula, Input, Place, in_parameters
-from clmapreduce.formula.statements import Statements
+from clmapreduce.formula.formula import Formula, Input, Place
+from clmapreduce.formula.text.loads import in_parameters
+from clmapreduce.formula.text.statements import Statements
 from clmapreduce.schemes.common.outputs import OutputArray
 from clmapreduce.schemes.segments.segment_kernel import Computed
 

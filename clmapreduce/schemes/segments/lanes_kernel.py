@@ -8,11 +8,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from clmapreduce.dtypes import INT32, INT64, broadcast_text, c_name
-from clmapreduce.formula.emit import Text
 from clmapreduce.formula.formula import Access, Formula, Input, Place, symbol
 from clmapreduce.formula.functions import apply, cast
 from clmapreduce.formula.node import Literal, Record, Symbol, components
-from clmapreduce.formula.statements import Statements
+from clmapreduce.formula.text.emit import Text
+from clmapreduce.formula.text.statements import Statements
 from clmapreduce.schemes.segments.segment_kernel import Computed, SegmentText
 
 WINDOW = "window"

@@ -11,7 +11,7 @@ from clmapreduce.domain.marked import Marked
 from clmapreduce.dtypes import INT32, INT64, DType
 from clmapreduce.formula.formula import Formula
 from clmapreduce.formula.node import Node
-from clmapreduce.formula.statements import Statements
+from clmapreduce.formula.text.statements import Statements
 from clmapreduce.modes import ComputeMode, Scope
 from clmapreduce.plan import Facts, LocalArray, Plan, Stage
 from clmapreduce.schemes.common.boxes import LaunchBox, within_local_memory

@@ -10,10 +10,11 @@ from functools import cached_property
 
 from clmapreduce.dtypes import DType, Leaf, c_name
 from clmapreduce.formula.content import HasContent
-from clmapreduce.formula.formula import Formula, Input, Place, in_parameters
+from clmapreduce.formula.formula import Formula, Input, Place
 from clmapreduce.formula.functions import apply
 from clmapreduce.formula.node import Node, Record, Value, components, rebuild
-from clmapreduce.formula.statements import Statements
+from clmapreduce.formula.text.loads import in_parameters
+from clmapreduce.formula.text.statements import Statements
 from clmapreduce.halves.formulas import Halves, in_float32, stored, stored_value
 from clmapreduce.halves.operators import in_float32 as around_halves
 from clmapreduce.reductions.base import Bound

@@ -11,9 +11,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from clmapreduce.dtypes import FLOAT32, c_name
-from clmapreduce.formula.formula import Input, Place, place_through
+from clmapreduce.formula.formula import Input, Place
 from clmapreduce.formula.node import components
-from clmapreduce.formula.statements import Statements
+from clmapreduce.formula.text.loads import place_through
+from clmapreduce.formula.text.statements import Statements
 from clmapreduce.plan import LocalArray
 from clmapreduce.reductions.sum import BoundSum
 from clmapreduce.schemes.common.local_arrays import accumulators

@@ -10,7 +10,7 @@ import pytest
 
 from clmapreduce.dtypes import c_name
 from clmapreduce.formula.node import Node, Record
-from clmapreduce.formula.statements import Statements
+from clmapreduce.formula.text.statements import Statements
 from clmapreduce.reductions.pairs import PAIR_REDUCTIONS, PairBound, PairOptions
 
 INT32 = np.dtype("i4")

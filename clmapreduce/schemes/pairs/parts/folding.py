@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from clmapreduce.dtypes import DType
-from clmapreduce.formula.emit import Text
 from clmapreduce.formula.node import Node, Record, Symbol
-from clmapreduce.formula.statements import Statements
+from clmapreduce.formula.text.emit import Text
+from clmapreduce.formula.text.statements import Statements
 from clmapreduce.reductions.pairs.base import PairBound
 from clmapreduce.reductions.text import OperatorText
 from clmapreduce.schemes.pairs.parts.computed import Computed

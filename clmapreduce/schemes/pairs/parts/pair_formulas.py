@@ -13,9 +13,9 @@ from functools import cached_property
 from typing import NamedTuple
 
 from clmapreduce.dtypes import DType, broadcast_text, c_name, literal, widened
-from clmapreduce.formula.emit import Text
 from clmapreduce.formula.node import Apply, Node, Record, postorder
-from clmapreduce.formula.statements import Statements
+from clmapreduce.formula.text.emit import Text
+from clmapreduce.formula.text.statements import Statements
 from clmapreduce.lowering.pair import Contraction, Expansion, Pair, PairInput, Role
 from clmapreduce.plan import LocalArray
 from clmapreduce.reductions.pairs.base import PairBound

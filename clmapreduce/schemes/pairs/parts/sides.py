@@ -6,9 +6,9 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 
-from clmapreduce.formula.emit import Text
 from clmapreduce.formula.node import Node, Symbol, postorder
-from clmapreduce.formula.statements import Statements
+from clmapreduce.formula.text.emit import Text
+from clmapreduce.formula.text.statements import Statements
 from clmapreduce.lowering.pair import PairInput, Role
 from clmapreduce.schemes.common.arrays import element
 from clmapreduce.schemes.pairs.parts.computed import Computed

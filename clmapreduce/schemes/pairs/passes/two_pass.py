@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 
 from clmapreduce.domain.dense import Pairwise
 from clmapreduce.dtypes import DType, c_name, widened
-from clmapreduce.formula.statements import Statements
+from clmapreduce.formula.text.statements import Statements
 from clmapreduce.modes import ComputeMode, Scope
 from clmapreduce.plan import Arguments, Facts, Plan, Stage
 from clmapreduce.reductions.pairs.base import PairBound

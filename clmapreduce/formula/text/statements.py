@@ -10,9 +10,10 @@ from __future__ import annotations
 from collections.abc import Container, Iterable, Mapping
 
 from clmapreduce.dtypes import BOOL, DType, Leaf, c_name
-from clmapreduce.formula.emit import Emitter, Text
-from clmapreduce.formula.formula import Formula, Input, Place, as_bool, load
+from clmapreduce.formula.formula import Formula, Input, Place
 from clmapreduce.formula.node import Index, Node, Record, Symbol, Value, components
+from clmapreduce.formula.text.emit import Emitter, Text
+from clmapreduce.formula.text.loads import as_bool, load
 
 
 class Statements:

@@ -29,7 +29,7 @@ from clmapreduce.dtypes import (
     mask_name,
 )
 from clmapreduce.errors import DTypeError
-from clmapreduce.formula.functions import CAST, GUARD, PLACED
+from clmapreduce.formula.definitions import CAST, GUARD, PLACED
 from clmapreduce.formula.node import Apply, Index, Literal, Node, Symbol, postorder
 from clmapreduce.formula.tables.symbol import LOOKUP, OUTSIDE, TableSymbol, TableText, place_kind, place_texts
 

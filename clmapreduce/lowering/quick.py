@@ -1,8 +1,8 @@
-"""Sums of functions whose approximations have small errors beside 1, but not beside small results: the terms, and how
-far each may be off. Where a term is linear in such a function, its error is the function's times a slope.
+"""Sums of functions whose approximations have errors that are small beside 1, but not beside small results: the terms,
+and how far off each may be. Where a term is linear in such a function, its error is that of the function times a slope.
 
-Of log(1 + d²) b the error is that of the logarithm times |b|. Of exp(cos(d)) it is none so simple, and of a product of
-two such functions: these keep the careful functions.
+In log(1 + d²) b the error is that of the logarithm times |b|. exp(cos(d)) is not linear in the cosine, and a product of
+two such functions is linear in neither: these keep the careful functions.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ FINITE = SUMS | {"multiply", "negative", "abs"}
 
 @dataclass(frozen=True, eq=False)
 class QuickPair:
-    """A pair with approximations, and without: the terms are followed by numbers that say what they are worth.
+    """A pair with approximations, and without. Behind the terms are numbers that tell whether the terms are good enough.
 
     quick: its values are the terms; as many floors, numbers that each term's magnitude should not be below on average;
     and the arguments of which approximations take small ones only, as many as `arguments` says. careful: the same
@@ -74,7 +74,7 @@ def _chosen(pair: Pair) -> dict[int, Quick]:
 
 
 class _Error(NamedTuple):
-    """What a node may be off by, over BEARABLE: a number that is no pair's, times one that is; None for 1."""
+    """What a node may be off by, over BEARABLE: a number that no pair changes times a number of the pair; None is 1."""
 
     less: Node | None
     pairs: Node | None
@@ -139,7 +139,9 @@ class _Errors:
 
 
 def _chosen_by(condition: Node, a: _Error | None, b: _Error | None) -> _Error:
-    """The error of a choice. The only one that there is counts for both, if it is finite wherever it is computed."""
+    """The error of a choice. Where one side alone has an error, and that is finite for every pair, it stands for both
+    sides: it is large enough, and takes no choice.
+    """
     only = b if a is None else a if b is None else None
     if only is not None and (only.pairs is None or _is_finite(only.pairs)):
         return only

@@ -48,7 +48,7 @@ INLINE ${T} cmr_sin_fast_${T}(${T} x) { return cmr_sin_${T}(x); }
 <%def name="cos_fast(T)">
 INLINE ${T} cmr_cos_fast_${T}(${T} x) { return cmr_cos_${T}(x); }
 </%def>
-## As inexact as hardware's may be: rounded to multiples of 2^-22.
+## As inexact as the hardware's words may be: rounded to multiples of 2^-22.
 <%def name="_quick(T, name)">
 INLINE ${T} cmr_${name}_quick_${T}(${T} x) { return rint(cmr_${name}_fast_${T}(x) * 0x1p22f) * 0x1p-22f; }
 </%def>

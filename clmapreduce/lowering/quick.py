@@ -29,7 +29,7 @@ FINITE = SUMS | {"multiply", "negative", "abs"}
 
 @dataclass(frozen=True, eq=False)
 class QuickPair:
-    """A pair with approximations, and without. Behind the terms are numbers that tell whether the terms are good enough.
+    """A pair with approximations, and without. Behind the terms are numbers that tell whether terms are good enough.
 
     quick: its values are the terms; as many floors, numbers that each term's magnitude should not be below on average;
     and the arguments of which approximations take small ones only, as many as `arguments` says. careful: the same

@@ -22,7 +22,7 @@ KAHAN = OperatorText(NAMED["sum"].bind(np.dtype("f4"), "compensated", False), Tr
 
 def test_both_domains_define_the_same_words() -> None:
     dense, ranges = (LOOKUP.get_template(f"domain/{name}.cl.mako").module for name in ("dense", "ranges"))
-    assert signatures("domain/dense") == signatures("domain/ranges") and len(signatures("domain/dense")) == 8
+    assert signatures("domain/dense") == signatures("domain/ranges") and len(signatures("domain/dense")) == 9
     assert dense.place("k", False) == ranges.place("k", False) != ranges.place("k", True)
     assert dense.here != ranges.here and dense.whole(64, "k") != ranges.whole(64, "k")
     for name in ("parameters", "merge_parameters", "rows_parameters"):

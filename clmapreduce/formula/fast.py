@@ -75,6 +75,7 @@ ones are infinite. The errors are those of the PTX manual for lg2.approx, sin.ap
 angles.
 """
 LARGEST_ANGLE = 131072.0
+"""Of larger angles a sine or cosine by approximation is not used."""
 
 DIFFERENCE = Function("difference", 2, real_transcendental, lambda dtype: "cmr_difference_{V}({0}, {1})", np.subtract)
 """a - b of what a and b are rounded to: a product is not fused into it, which would leave what its rounding lost."""

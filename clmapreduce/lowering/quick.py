@@ -17,6 +17,7 @@ from clmapreduce.formula.functions import apply
 from clmapreduce.formula.node import Apply, Literal, Node, postorder
 from clmapreduce.lowering.once import once_per_pair
 from clmapreduce.lowering.pair import Pair, Role
+from clmapreduce.lowering.unique import rewritten
 
 BEARABLE = 2e-6
 """What terms may be off by for approximations, together, as a share of their magnitudes' sum."""
@@ -51,7 +52,7 @@ def quick_pair(pair: Pair) -> QuickPair | None:
         return None
     errors, none = _Errors(pair, chosen).errors, Literal(0, FLOAT32)
     floors = [errors[id(value)].node if id(value) in errors else none for value in pair.values]
-    new = _approximated(pair.values, chosen)
+    new = rewritten(pair.values, lambda node, args: _approximation(node, args, chosen))
     functions = {quick.function for quick in chosen.values() if quick.limited}
     nodes = [new[place] for place in chosen]
     arguments = [node.args[0] for node in nodes if isinstance(node, Apply) and node.function in functions]
@@ -152,15 +153,6 @@ def _is_finite(node: Node) -> bool:
     return all(part.function.name in FINITE for part in postorder([node]) if isinstance(part, Apply))
 
 
-def _approximated(values: Sequence[Node], chosen: Mapping[int, Quick]) -> dict[int, Node]:
-    """All nodes below the values with approximations instead of the chosen ones, by the ids of the old ones."""
-    new: dict[int, Node] = {}
-    for node in postorder(values):
-        changed = node
-        if isinstance(node, Apply):
-            args = tuple(new[id(arg)] for arg in node.args)
-            function = chosen[id(node)].function if id(node) in chosen else node.function
-            if function is not node.function or any(one is not old for one, old in zip(args, node.args, strict=True)):
-                changed = Apply(function, args, node.dtype, node.weak)
-        new[id(node)] = changed
-    return new
+def _approximation(node: Apply, args: tuple[Node, ...], chosen: Mapping[int, Quick]) -> Node | None:
+    """What stands for a chosen node; None for others."""
+    return Apply(chosen[id(node)].function, args, node.dtype, node.weak) if id(node) in chosen else None

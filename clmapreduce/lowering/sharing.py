@@ -15,7 +15,7 @@ from clmapreduce.formula.fast import ROOT_FAST, RSQRT_FAST, SQRT_FAST
 from clmapreduce.formula.functions import apply
 from clmapreduce.formula.node import Apply, Literal, Node, postorder
 from clmapreduce.lowering.pair import Role
-from clmapreduce.lowering.unique import never_negative, unique
+from clmapreduce.lowering.unique import never_negative, rewritten, unique
 
 
 def shared_products(values: Sequence[Node], role: Mapping[int, Role]) -> tuple[Node, ...]:
@@ -42,16 +42,13 @@ def shared_roots(values: Sequence[Node]) -> tuple[Node, ...]:
     """
     nodes, positive = list(postorder(values)), never_negative(values)
     inverted = {id(node.args[0]) for node in nodes if isinstance(node, Apply) and node.function is RSQRT_FAST}
-    new: dict[int, Node] = {}
-    for node in nodes:
-        changed = node
-        if isinstance(node, Apply):
-            args = tuple(new[id(arg)] for arg in node.args)
-            if node.function is SQRT_FAST and id(node.args[0]) in inverted & positive:
-                changed = Apply(ROOT_FAST, (*args, Apply(RSQRT_FAST, args, node.dtype)), node.dtype)
-            elif any(one is not other for one, other in zip(args, node.args, strict=True)):
-                changed = Apply(node.function, args, node.dtype, node.weak)
-        new[id(node)] = changed
+
+    def change(node: Apply, args: tuple[Node, ...]) -> Node | None:
+        if node.function is not SQRT_FAST or id(node.args[0]) not in inverted & positive:
+            return None
+        return Apply(ROOT_FAST, (*args, Apply(RSQRT_FAST, args, node.dtype)), node.dtype)
+
+    new = rewritten(values, change)
     return unique([new[id(value)] for value in values])
 
 

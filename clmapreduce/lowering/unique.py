@@ -1,8 +1,8 @@
-"""Equal nodes become one object; and which nodes are never below 0."""
+"""Equal nodes become one object; other nodes become new ones; and which nodes are never below 0."""
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 
 from clmapreduce.formula.node import Apply, Literal, Node, postorder
 
@@ -26,6 +26,24 @@ def unique(values: Sequence[Node]) -> tuple[Node, ...]:
                 result = Apply(node.function, args, node.dtype, node.weak)
         new[id(node)] = by_key.setdefault(key, result)
     return tuple(new[id(node)] for node in values)
+
+
+def rewritten(
+    values: Sequence[Node], change: Callable[[Apply, tuple[Node, ...]], Node | None]
+) -> dict[int, Node]:  # fmt: skip
+    """What stands for every node below some values, by the ids of the old ones. change: gives the new node of an old
+    one and of its new arguments, or None where the function stays.
+    """
+    new: dict[int, Node] = {}
+    for node in postorder(values):
+        changed = None
+        if isinstance(node, Apply):
+            args = tuple(new[id(arg)] for arg in node.args)
+            changed = change(node, args)
+            if changed is None and any(one is not old for one, old in zip(args, node.args, strict=True)):
+                changed = Apply(node.function, args, node.dtype, node.weak)
+        new[id(node)] = node if changed is None else changed
+    return new
 
 
 def never_negative(values: Sequence[Node]) -> frozenset[int]:

@@ -19,10 +19,11 @@ from typing import ClassVar, Protocol
 
 from clmapreduce.dtypes import FLOAT32
 from clmapreduce.formula.fast import EXP2_FAST, exp2_near
-from clmapreduce.formula.node import Apply, Literal, Node, postorder
+from clmapreduce.formula.node import Apply, Literal, Node
 from clmapreduce.lowering.bilinear import Factoring
 from clmapreduce.lowering.once import once_per_pair
 from clmapreduce.lowering.pair import Bilinear, Pair, PairInput, Role
+from clmapreduce.lowering.unique import rewritten
 from clmapreduce.plan import LocalArray
 from clmapreduce.reductions.pairs.base import PairBound
 from clmapreduce.schemes.pairs.matrix.boxes import MatrixBox
@@ -117,15 +118,11 @@ def _of_products(pair: Pair, bound: PairBound, factoring: Factoring, small: bool
 def _with_near_exponentials(pair: Pair) -> Pair:
     """The pair with the exponentials of products that polynomials compute."""
     ready = {id(product.result) for product in pair.bilinear}
-    new: dict[int, Node] = {}
-    for node in postorder(pair.values):
-        changed = node
-        if isinstance(node, Apply):
-            args = tuple(new[id(arg)] for arg in node.args)
-            near = node.function is EXP2_FAST and id(node.args[0]) in ready
-            if near or any(one is not other for one, other in zip(args, node.args, strict=True)):
-                changed = exp2_near(args[0]) if near else Apply(node.function, args, node.dtype, node.weak)
-        new[id(node)] = changed
+
+    def change(node: Apply, args: tuple[Node, ...]) -> Node | None:
+        return exp2_near(args[0]) if node.function is EXP2_FAST and id(node.args[0]) in ready else None
+
+    new = rewritten(pair.values, change)
     values = tuple(new[id(node)] for node in pair.values)
     return Pair(pair.inputs, values, pair.width, bilinear=pair.bilinear, factors=pair.factors)
 

@@ -25,22 +25,42 @@ ${few.load_rows(matrix)}
 const idx row${v} = ${matrix.places.row_index(v)};
 % endfor
 </%def>
-## The end: the items that share a row merge their accumulators acc0, acc1, …, and one of them stores the result, or the accumulator for the launch that merges.
-## mode, domain: the vocabularies. fetch: gives the statements that declare an accumulator, if they are not declared yet. todo: C text of a condition; where it is
-## false, nothing is stored. Barriers: as from_item.
+## The end: the items that share a row merge their accumulators, and one of them stores the result, or the accumulator for the launch that merges.
+## mode, domain: the vocabularies. fetch: gives the statements that declare the accumulator of a row; where it is left out, they are declared: acc0, acc1, ….
+## todo: C text of a condition; where it is false, nothing is stored. Barriers: as from_item.
 <%def name="meet(mode, domain, pairs, warps, partial, fetch=None, todo=None)">
+% if fetch:
+#pragma unroll 1
+for (int v = 0; v < ${len(warps.mine)}; v++) {
+    ${fetch("acc", "v")}
+    #pragma unroll 1
+    for (int step = 0; step < ${len(warps.sharers)}; step++) {
+        const int distance = step < 2 ? 1 + step : 8 << step;
+        ${meet_item(mode, pairs, "acc", "distance")}
+    }
+    ${store_row(domain, pairs, warps, partial, "acc", "v", todo)}
+}
+% else:
 % for v in warps.mine:
-${fetch(f"acc{v}", v) if fetch else ""}
 % for distance in warps.sharers:
     {
-        ${mode.from_item(pairs.outer, "next", f"acc{v}", f"(item ^ {distance})")}
-        ${pairs.outer.merge(f"acc{v}", f"acc{v}", "next")}
+        ${meet_item(mode, pairs, f"acc{v}", distance)}
     }
 % endfor
+    ${store_row(domain, pairs, warps, partial, f"acc{v}", v, todo)}
+% endfor
+% endif
+</%def>
+## Merges an item's accumulator with that of the item at a distance.
+<%def name="meet_item(mode, pairs, acc, distance)">
+${mode.from_item(pairs.outer, "next", acc, f"(item ^ {distance})")}
+${pairs.outer.merge(acc, acc, "next")}
+</%def>
+## Stores the item's row number v, if it is the item that does.
+<%def name="store_row(domain, pairs, warps, partial, acc, v, todo)">
 <%
 at, live = warps.row(v), [f"{todo} && {warps.live(v)}" if todo else warps.live(v)]
-finished = accumulators.finish(pairs, f"acc{v}", 1, [f"batch * rows + ({at})"], live, "reduced")
+finished = accumulators.finish(pairs, acc, 1, [f"batch * rows + ({at})"], live, "reduced")
 %>
-    ${domain.results(partial, finished, accumulators.leave(pairs, f"acc{v}", "first_slot", [f"({at})"], live, "total"))}
-% endfor
+    ${domain.results(partial, finished, accumulators.leave(pairs, acc, "first_slot", [f"({at})"], live, "total"))}
 </%def>

@@ -56,18 +56,26 @@ if (k + ${c} < count) { ${folding.absorb(text, f"{acc}{v}", v, [place(f"k + {c}"
 % endif
 % endfor
 </%def>
-## All blocks of a tile; the last one may have fewer columns.
+## All blocks of a tile; the last one may have fewer columns. Where several are taken at once, those that remain are guarded as the last one is, and so are all where the
+## formula is computed for few tiles, so that the text is short.
 <%def name="walk(together, turns, exactly=None)">
+<%
+rare = exactly and by_products and leaves
+first = f"warp % {across}" if across > 1 else "0"
+%>
+int n = ${first};
+% if not rare:
 const int full = count / 8;
-int n = ${f"warp % {across}" if across > 1 else 0};
 % if turns > 1:
 #pragma unroll ${turns}
 % endif
 for (; n ${f"+ {(together - 1) * across}" if together > 1 else ""} < full; n += ${together * across}) { ${turn("n", together, exactly=exactly)} }
-% if together > 1:
-for (; n < full; n += ${across}) { ${turn("n", 1, exactly=exactly)} }
 % endif
-if (count % 8${f" && full % {across} == warp % {across}" if across > 1 else ""}) { ${turn("full", 1, True, exactly)} }
+% if rare or together > 1:
+for (; 8 * n < count; n += ${across}) { ${turn("n", 1, True, exactly)} }
+% else:
+if (count % 8${f" && full % {across} == {first}" if across > 1 else ""}) { ${turn("full", 1, True, exactly)} }
+% endif
 </%def>
 ${mode.kernel_head("cmr_pairwise_matrix", parameters + domain.attr.parameters + flags)} {
 % if by_products:

@@ -37,23 +37,42 @@ spilled_${part}[${v * block} + item] = acc${v}_${part};
 ${kind} acc${v}_${part} = spilled_${part}[${v * block} + item];
 % endfor
 </%def>
-<%def name="fold(guarded)">
+<%def name="fold()">
 % for c in range(0, matrix.columns, 2):
 {
 % for k in (c, c + 1):
-${pairs.column(k, matrix.column_index(k) if guarded else place(k))}
+${pairs.column(k, place(k))}
 % endfor
 % for v in mine:
-% if guarded:
-% for k in (c, c + 1):
-if (${matrix.column_place(k)} < count) { ${folding.absorb(pairs, f"{acc}{v}", v, [place(k)], op, k)} }
-% endfor
-% else:
 { ${folding.absorb(pairs, f"{acc}{v}", v, [place(k) for k in (c, c + 1)], op, c)} }
-% endif
 % endfor
 }
 % endfor
+</%def>
+## The same of a tile with fewer columns: one column after the other in a loop, so that the text is short. Contractions pass through an array.
+<%def name="fold_last()">
+<% contractions = range(len(matrix.products)) %>
+float last_ones[${matrix.columns * len(mine) * len(contractions)}];
+% for c in range(matrix.columns):
+% for v in mine:
+% for p in contractions:
+last_ones[${(c * len(mine) + v) * len(contractions) + p}] = q${v}_${c}_${p};
+% endfor
+% endfor
+% endfor
+#pragma unroll 1
+for (int c = 0; c < ${matrix.columns}; c++) {
+    if (${matrix.column_place("c")} >= count) break;
+% for v in mine:
+% for p in contractions:
+    const float q${v}_0_${p} = last_ones[(c * ${len(mine)} + ${v}) * ${len(contractions)} + ${p}];
+% endfor
+% endfor
+    ${pairs.column(0, place("c"))}
+% for v in mine:
+    { ${folding.absorb(pairs, f"{acc}{v}", v, [place("c")], op)} }
+% endfor
+}
 </%def>
 ${mode.kernel_head("cmr_pairwise_matrix_long", parameters + domain.attr.parameters + (["__global int *restrict redo"] if may_give_up else []))} {
     ${mode.local_array("memory")}
@@ -104,7 +123,7 @@ ${mode.kernel_head("cmr_pairwise_matrix_long", parameters + domain.attr.paramete
         ${accumulators.open_tile(pairs, v)}
 % endif
 % endfor
-        if (count == ${tile}) { ${fold(False)} } else { ${fold(True)} }
+        if (count == ${tile}) { ${fold()} } else { ${fold_last()} }
 % for v in mine:
 % if inner is not None:
         ${accumulators.close_tile(pairs, v)}

@@ -81,7 +81,8 @@ ${pairs.row(v, [f"row{v}"])}
 ${pairs.column(c, column_place(c))}
 % endfor
 </%def>
-<%def name="fold(v, guarded)">
+## Absorbs the values of row v and some of the item's columns, by number.
+<%def name="fold(v, columns)">
 {
 % if not tiles.early:
 ${row_terms(v)}
@@ -92,21 +93,41 @@ ${meet(f"acc{v}", str(v), "item")}
 % if inner is not None:
 ${accumulators.open_tile(pairs, v)}
 % endif
-% if guarded:
-% for c in range(columns_taken):
-if (${c} < left) { ${folding.absorb(pairs, f"{acc}{v}", v, [column_index(c)], op, c)} }
+% for c in range(0, len(columns), folded):
+{ ${folding.absorb(pairs, f"{acc}{v}", v, [column_index(at) for at in columns[c : c + folded]], op, c)} }
 % endfor
-% else:
-% for c in range(0, columns_taken, folded):
-{ ${folding.absorb(pairs, f"{acc}{v}", v, [column_index(at) for at in range(c, min(c + folded, columns_taken))], op, c)} }
-% endfor
-% endif
 % if inner is not None:
 ${accumulators.close_tile(pairs, v)}
 % endif
 % if tiles.spilled:
 ${park(v, v)}
 % endif
+}
+</%def>
+## The last tile, of which an item has `left` columns: one after the other in a loop, so that the text is short. Contractions pass through an array.
+<%def name="fold_last()">
+<% contractions = range(len(pairs.contractions)) %>
+${tiles.kind} last_ones[${columns_taken * rows_taken * len(contractions)}];
+% for c in range(columns_taken):
+% for v in range(rows_taken):
+% for k in contractions:
+last_ones[${(c * rows_taken + v) * len(contractions) + k}] = q${v}_${c}_${k};
+% endfor
+% endfor
+% endfor
+% if not cpu:
+#pragma unroll 1
+% endif
+for (int c = 0; c < left; c++) {
+% for v in range(rows_taken):
+% for k in contractions:
+    const ${tiles.kind} q${v}_0_${k} = last_ones[(c * ${rows_taken} + ${v}) * ${len(contractions)} + ${k}];
+% endfor
+% endfor
+    ${pairs.column(0, column_index("c"))}
+% for v in range(rows_taken):
+    ${fold(v, ["c"])}
+% endfor
 }
 </%def>
 <%def name="find(begin, page)">
@@ -236,12 +257,10 @@ ${mode.kernel_head("cmr_pairwise_tiles", parameters + domain.attr.parameters + (
         const int left = (int)min((idx)${columns_taken}, (idx)(end - j0 - at_column));
         if (left == ${columns_taken}) {
 % for v in range(rows_taken):
-            ${fold(v, False)}
+            ${fold(v, range(columns_taken))}
 % endfor
         } else {
-% for v in range(rows_taken):
-            ${fold(v, True)}
-% endfor
+            ${fold_last()}
         }
     }
 % for start in range(0, rows_taken, tiles.together):

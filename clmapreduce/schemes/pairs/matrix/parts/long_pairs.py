@@ -124,9 +124,10 @@ class LongPairs(ABC):
         columns = self.box.columns
         return [range(n, min(n + SIDE_BY_SIDE, columns)) for n in range(0, columns, SIDE_BY_SIDE)]
 
-    def column_place(self, c: int) -> str:
-        """Where the item's column number c lies in its tile."""
-        return f"at_column + {c // 2 * 8 + c % 2}"
+    def column_place(self, c: int | str) -> str:
+        """Where the item's column number c lies in its tile. c: as C text where it is known later."""
+        inside = c // 2 * 8 + c % 2 if isinstance(c, int) else f"{c} / 2 * 8 + {c} % 2"
+        return f"at_column + {inside}"
 
     def column_index(self, c: int) -> str:
         """The index of the item's column c; past the last one the last."""

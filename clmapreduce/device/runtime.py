@@ -6,7 +6,10 @@ The scheduler's and the renderer's errors become ours here.
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Hashable, Mapping, MutableMapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import nullcontext
 from dataclasses import fields
+from functools import partial
 from types import TracebackType
 from typing import Any
 
@@ -33,6 +36,10 @@ from hostsched.compiler import disk_cache
 BUILD_OPTIONS = ("-w",)  # PoCL counts warnings on stderr
 CONTRACTING = ("-cl-mad-enable",)
 """Options of kernels in which products and sums may be fused."""
+MOST_COMPILERS = 4
+"""Threads that build kernels at once."""
+FEW_KERNELS = 2
+"""So many are built one after the other: NVIDIA's compiler holds a lock for half of the time."""
 
 
 class _Translated:
@@ -301,25 +308,25 @@ def stage_narrow(stage: Stage) -> bool:
 def _build_kernels(
     specs: Sequence[KernelSpec], queue: hostsched.Queue, kernels: MutableMapping[KernelSpec, Built]
 ) -> list[Built]:
-    new = list(dict.fromkeys(spec for spec in specs if spec not in kernels))
-    built = []
-    for spec in specs:
-        if spec in new and spec not in kernels:
-            hostsched.announce(f"compiling {spec.kernel}, {new.index(spec) + 1} of {len(new)}")
-        built.append(_build_kernel(spec, queue, kernels))
+    """The kernels of some specs. Those that are not among `kernels` are built, at once where the driver gains by it."""
+    known = {spec: kernels.get(spec) for spec in specs}
+    new = [spec for spec, built in known.items() if built is None]
+    at_once = queue.facts.traits.compiles_at_once and len(new) > FEW_KERNELS
+    with ThreadPoolExecutor(MOST_COMPILERS) if at_once else nullcontext() as pool:
+        builds = [partial(_build_kernel, spec, queue) for spec in new]
+        waits = [build if pool is None else pool.submit(build).result for build in builds]
+        for number, (spec, wait) in enumerate(zip(new, waits, strict=True), start=1):
+            hostsched.announce(f"compiling {spec.kernel}, {number} of {len(new)}")
+            known[spec] = kernels[spec] = Built(wait())
     if new:
         hostsched.announce("")
-    return built
+    return [built for spec in specs if (built := known[spec]) is not None]
 
 
-def _build_kernel(spec: KernelSpec, queue: hostsched.Queue, kernels: MutableMapping[KernelSpec, Built]) -> Built:
-    kernel = kernels.get(spec)
-    if kernel is None:
-        with translated():
-            source = source_of(spec)
-            options = (*(CONTRACTING if may_contract(source) else ()), *BUILD_OPTIONS, *spec.options)
-            if divides_correctly(source):
-                options = (*options, *queue.facts.traits.correct_division)
-            program = hostsched.build(queue, source, options, dump_name=spec.kernel)
-            kernel = kernels[spec] = Built(program.kernel(spec.kernel))
-    return kernel
+def _build_kernel(spec: KernelSpec, queue: hostsched.Queue) -> hostsched.Kernel:
+    with translated():
+        source = source_of(spec)
+        options = (*(CONTRACTING if may_contract(source) else ()), *BUILD_OPTIONS, *spec.options)
+        if divides_correctly(source):
+            options = (*options, *queue.facts.traits.correct_division)
+        return hostsched.build(queue, source, options, dump_name=spec.kernel).kernel(spec.kernel)

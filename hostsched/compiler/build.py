@@ -42,7 +42,9 @@ _COMPLAINTS = (
 
 
 class _Compilers:
-    """Holds the lock under which programs are built, one at a time: Intel's compiler may not run twice at once."""
+    """Holds the lock of the programs that are built. Most are also built under it, one at a time: Intel's compiler may
+    not run twice at once.
+    """
 
     def __init__(self) -> None:
         self.lock: AbstractContextManager[Any] = threading.RLock()
@@ -74,17 +76,24 @@ def build(
             raise ValueError(f"option {option} is refused: {_FORBIDDEN[option]}; -cl-mad-enable is as fast")
     with _compilers.lock:
         program = space.programs.get(key)
-        if program is None:
-            _dump(source, dump_name)
-            began = time.perf_counter()
-            built, origin = _build(space, source, " ".join((*options, *_own_options(space))))
-            program = Program(built, source, space)
-            _record(space, BuildRecord(dump_name or "a program", origin, began, time.perf_counter() - began))
-            most = max(1, min(_MAX_PROGRAMS, _MAX_BYTES // program_bytes(space)))
-            while len(space.programs) >= most:
-                space.programs.popitem(last=False)
-            space.programs[key] = program
-        return program
+        if program is None and not space.device.facts.traits.compiles_at_once:
+            program = _new_program(space, key, dump_name)
+    return program if program is not None else _new_program(space, key, dump_name)
+
+
+def _new_program(space: SharedContext, key: tuple[str, tuple[str, ...]], dump_name: str | None) -> Program:
+    """Builds a program and caches it. Of two threads that build the same one, the first one's stays."""
+    source, options = key
+    _dump(source, dump_name)
+    began = time.perf_counter()
+    built, origin = _build(space, source, " ".join((*options, *_own_options(space))))
+    program = Program(built, source, space)
+    with _compilers.lock:
+        _record(space, BuildRecord(dump_name or "a program", origin, began, time.perf_counter() - began))
+        most = max(1, min(_MAX_PROGRAMS, _MAX_BYTES // program_bytes(space)))
+        while len(space.programs) >= most:
+            space.programs.popitem(last=False)
+        return space.programs.setdefault(key, program)
 
 
 def _own_options(space: SharedContext) -> tuple[str, ...]:

@@ -4,7 +4,7 @@
 ##   fills up, its last word is still on the way to the cache, and a load of the whole would wait for it.) A group's first line of a digit may begin in the
 ##   middle, and belongs to the group before up to there.
 <%namespace name="mode" file="/mode/${context['compute_mode']}.cl.mako"/>
-<%namespace name="radix" file="/radix.cl.mako"/>
+<%namespace name="radix" file="/sorting/radix.cl.mako"/>
 <%def name="arrays()">
     ${mode.local_array("next")}
 % if gathered:

@@ -18,8 +18,8 @@ from pathlib import Path
 from typing import Any
 
 from mako.exceptions import RichTraceback
-from mako.lookup import TemplateLookup
 
+from cl_templates.compiled import CompiledLookup
 from cl_templates.errors import RenderError
 
 FOLDER = Path(__file__).parent
@@ -33,7 +33,7 @@ _DIVISION = re.compile(r"cmr_floor_divide_by_library_float")
 """Calls in kernels whose quotients are rounded correctly."""
 _NO_CONTRACTION = "#pragma OPENCL FP_CONTRACT OFF"
 _lock = threading.RLock()
-_lookup = TemplateLookup(directories=[str(FOLDER)], strict_undefined=True, input_encoding="utf-8")
+_lookup = CompiledLookup(FOLDER)
 
 
 def template_names() -> list[str]:

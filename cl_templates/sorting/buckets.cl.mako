@@ -3,7 +3,7 @@
 ##          lowest and the highest word of every piece; from ${heads} on the last word of every bucket, where there are steps, and words behind all others
 ##   table  the bucket of every code, where there are no steps; else the first one
 ##   A code is the word's distance from the lowest one, gaps between pieces left out, without its lower bits. Codes and buckets grow with the words.
-<%namespace name="radix" file="/radix.cl.mako"/>
+<%namespace name="radix" file="/sorting/radix.cl.mako"/>
 <%def name="code_function(T)">
 INLINE ${T} cmr_code_${T}(const ${T} k, __global const ${word} *ends, const int pieces, const int left_out) {
     ${T} sum = 0;

@@ -1,9 +1,9 @@
 ## cmr_bucket_counts: to which bucket every key of a share belongs, and how many keys each bucket has, per group, by one item.
-##   in0  keys    out0  counts[bucket][group]    noted  the bucket of every key    marks, table  as in /buckets.cl.mako    n, share  as in cmr_map
+##   in0  keys    out0  counts[bucket][group]    noted  the bucket of every key    marks, table  as in /sorting/buckets.cl.mako    n, share  as in cmr_map
 ##   Keys are counted in two tables in turn, so that equal neighbours do not wait for each other.
 <%namespace name="mode" file="/mode/${context['compute_mode']}.cl.mako"/>
-<%namespace name="radix" file="/radix.cl.mako"/>
-<%namespace name="buckets" file="/buckets.cl.mako"/>
+<%namespace name="radix" file="/sorting/radix.cl.mako"/>
+<%namespace name="buckets" file="/sorting/buckets.cl.mako"/>
 <%
 LANES = 8
 vector = f"{word}{LANES}"

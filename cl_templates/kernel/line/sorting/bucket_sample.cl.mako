@@ -1,12 +1,12 @@
 ## cmr_bucket_sample: where the buckets of a sort end, from a sample of the keys: the first launch, by one item.
-##   in0  keys    out0, out1  room for the sample, twice    marks, table  as in /buckets.cl.mako
+##   in0  keys    out0, out1  room for the sample, twice    marks, table  as in /sorting/buckets.cl.mako
 ##   One key of every stretch is drawn. Sorted, they say what the middle of the keys spans, and where its largest gaps are: more and more are left out, until no
 ##   code holds many more of the sample than a bucket, unless they are equal. Codes with few bits are tried first; neighbours then share a bucket. Where even
 ##   the longest codes hold more, buckets end at words of the sample, and are searched for. A word that ends several buckets has one of its own.
 ##   Method: sample sort with buckets for equal keys, as Sanders and Winkel (2004).
 <%namespace name="mode" file="/mode/${context['compute_mode']}.cl.mako"/>
-<%namespace name="radix" file="/radix.cl.mako"/>
-<%namespace name="buckets" file="/buckets.cl.mako"/>
+<%namespace name="radix" file="/sorting/radix.cl.mako"/>
+<%namespace name="buckets" file="/sorting/buckets.cl.mako"/>
 <%namespace name="moves" file="/moves.cl.mako"/>
 <%
 samples = digits * drawn

@@ -4,7 +4,7 @@
 ##   Two passes sort a bucket by the digits below its highest bit that differs. Where bits are left, few words are out of order: they are put right one by one,
 ##   or else all passes are made.
 <%namespace name="mode" file="/mode/${context['compute_mode']}.cl.mako"/>
-<%namespace name="radix" file="/radix.cl.mako"/>
+<%namespace name="radix" file="/sorting/radix.cl.mako"/>
 <%namespace name="moves" file="/moves.cl.mako"/>
 <%!
 MOVES = 4

@@ -3,7 +3,7 @@
 ##   places[bucket][group]  where they go    out0  words    out1  values    n, share  as in cmr_map
 ##   Words wait in lines, as /lines.cl.mako says.
 <%namespace name="mode" file="/mode/${context['compute_mode']}.cl.mako"/>
-<%namespace name="radix" file="/radix.cl.mako"/>
+<%namespace name="radix" file="/sorting/radix.cl.mako"/>
 <%namespace name="lines" file="/lines.cl.mako"/>
 <%
 LANES = 8

@@ -3,7 +3,7 @@
 ##   In the sequential mode an item counts in several tables, one key after the other in each, so that equal neighbours do not wait for each other. Else
 ##   warps share tables in local memory: tables · digits counts. Barriers: 2.
 <%namespace name="mode" file="/mode/${context['compute_mode']}.cl.mako"/>
-<%namespace name="radix" file="/radix.cl.mako"/>
+<%namespace name="radix" file="/sorting/radix.cl.mako"/>
 ${radix.functions(first or keys.in_place, False)}
 ${mode.kernel_head("cmr_radix_counts", [f"__global const {word} *restrict in0", "__global idx *restrict out0", "const int shift", "const idx groups", "const idx n", "const idx share"])} {
     ${mode.local_array("tables")}

@@ -7,7 +7,7 @@
 ##   Local memory: a tile of words, of values too, tables · digits counts. Barriers a tile: 5 and those of scan_group.
 ##   Method: Merrill and Grimshaw (2011), ranks by votes after Onesweep (Adinets and Merrill 2022).
 <%namespace name="mode" file="/mode/${context['compute_mode']}.cl.mako"/>
-<%namespace name="radix" file="/radix.cl.mako"/>
+<%namespace name="radix" file="/sorting/radix.cl.mako"/>
 <%
 width = block // tables
 tile = block * rows

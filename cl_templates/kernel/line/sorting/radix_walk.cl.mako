@@ -3,7 +3,7 @@
 ##   out0  words, unless they are no longer wanted    out1  values    n, share  as in cmr_map
 ##   gathered: words wait in lines, as /lines.cl.mako says.
 <%namespace name="mode" file="/mode/${context['compute_mode']}.cl.mako"/>
-<%namespace name="radix" file="/radix.cl.mako"/>
+<%namespace name="radix" file="/sorting/radix.cl.mako"/>
 <%namespace name="lines" file="/lines.cl.mako"/>
 <%
 AHEAD = 8

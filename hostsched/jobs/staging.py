@@ -106,13 +106,21 @@ def copy_bytes(target: Bytes, source: Bytes) -> None:
     step = -(-source.nbytes // (threads * LEAST)) * LEAST
     parts = [slice(first, first + step) for first in range(0, source.nbytes, step)]
     try:
-        others = [_pool().submit(np.copyto, target[part], source[part]) for part in parts[1:]]
+        others = [_pool().submit(_copy, [target[part], source[part]]) for part in parts[1:]]
     except RuntimeError:  # at the interpreter's end there are no new threads
         np.copyto(target, source)
         return
     np.copyto(target[parts[0]], source[parts[0]])
     for other in others:
         other.result()
+
+
+def _copy(arrays: list[Bytes]) -> None:
+    """Copies the second array to the first. Once the copy has ended, its thread holds neither: pinned memory is freed
+    with its last reference, which takes the driver, and must not be in a thread that nobody waits for.
+    """
+    source, target = arrays.pop(), arrays.pop()
+    np.copyto(target, source)
 
 
 _pools: dict[int, ThreadPoolExecutor] = {}

@@ -107,6 +107,22 @@ def test_several_threads_copy_every_byte(nbytes: int, monkeypatch: pytest.Monkey
     np.testing.assert_array_equal(target, source)
 
 
+def test_threads_hold_no_array_that_they_have_copied(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Else the last reference to pinned memory might be a thread's, which holds its task a little longer."""
+    monkeypatch.setattr(os, "sched_getaffinity", lambda _: range(8), raising=False)
+    tasks, submit = [], ThreadPoolExecutor.submit
+
+    def recorded(self: ThreadPoolExecutor, *task: Any) -> Any:
+        tasks.append(task)
+        return submit(self, *task)
+
+    monkeypatch.setattr(ThreadPoolExecutor, "submit", recorded)
+    source, target = random_bytes(3 * PARALLEL), np.empty(3 * PARALLEL, "u1")
+    copy_bytes(target, source)
+    np.testing.assert_array_equal(target, source)
+    assert tasks and all(arrays == [] for _, arrays in tasks)
+
+
 def test_threads_that_copy_at_once(apart: Queue, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(os, "sched_getaffinity", lambda _: range(8), raising=False)
     monkeypatch.setattr(module, "PARALLEL", CHUNK // 4)

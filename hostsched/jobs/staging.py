@@ -142,11 +142,21 @@ def _idle(queue: Queue, size: int) -> Bytes | None:
 
 
 def _give(queue: Queue, slot: Bytes) -> None:
-    """Holds pinned memory for later, unless there is enough."""
+    """Holds pinned memory for later. What is held in other sizes makes room: this one is likely to come again."""
+    if slot.nbytes > IDLE:
+        return
     staged = queue.space.staged
-    total = sum(size * len(slots) for size, slots in list(staged.items()))
-    if total + slot.nbytes <= IDLE:
+    others = [slots for size, slots in list(staged.items()) if size != slot.nbytes]
+    while _held(queue) + slot.nbytes > IDLE and any(others):
+        with suppress(IndexError):  # another thread took the last one
+            max(others, key=len).popleft()
+    if _held(queue) + slot.nbytes <= IDLE:
         staged.setdefault(slot.nbytes, deque()).append(slot)
+
+
+def _held(queue: Queue) -> int:
+    """Bytes of pinned memory that nobody uses."""
+    return sum(size * len(slots) for size, slots in list(queue.space.staged.items()))
 
 
 def copy_to_device(queue: Queue, buffer: Buffer, source: Bytes, offset: int = 0) -> None:

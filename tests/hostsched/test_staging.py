@@ -65,6 +65,22 @@ def test_little_pinned_memory_is_held(apart: Queue, monkeypatch: pytest.MonkeyPa
     assert 0 < total <= 4 * LEAST < IDLE
 
 
+def test_other_sizes_make_room_for_the_last_one(apart: Queue, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A call whose copies have another length than those of the call before pins memory once, not for each copy."""
+    monkeypatch.setattr(module, "IDLE", 4 * LEAST)
+    sizes, pin = [], apart.pin
+    monkeypatch.setattr(apart, "pin", lambda nbytes: sizes.append(nbytes) or pin(nbytes))
+    for length in (LEAST, 2 * LEAST, LEAST):
+        sizes.clear()
+        buffers = [apart.arena.take(length) for _ in range(2)]
+        for _ in range(5):
+            staging = Staging(apart)
+            JobGraph([staging.write(buffer, random_bytes(length)) for buffer in buffers]).submit(apart).wait()
+            staging.land()
+        assert len(sizes) <= 2
+        assert sum(size * len(slots) for size, slots in apart.space.staged.items()) <= 4 * LEAST
+
+
 def test_without_pinned_memory_copies_go_the_other_way(apart: Queue, monkeypatch: pytest.MonkeyPatch) -> None:
     def none(nbytes: int) -> None:
         raise OutOfDeviceMemory(f"no {nbytes} bytes")

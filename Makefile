@@ -116,5 +116,5 @@ $(VENV)/.bench: pyproject.toml $(VENV)/.made
 	@touch $@
 
 clean:
-	rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache .hypothesis build dist convergence.png docs/gallery
+	rm -rf $(VENV) cl_templates/compiled.zip .pytest_cache .mypy_cache .ruff_cache .hypothesis build dist convergence.png docs/gallery
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +

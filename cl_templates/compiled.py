@@ -1,5 +1,6 @@
 """Templates as the Python code that Mako makes of them, in one file beside the templates: to compile them takes a
-process longer than to render them. The build of a distribution writes the file (hatch_build.py); a checkout needs none.
+process longer than to render them. The build of a distribution writes the file, and so does an editable installation
+(hatch_build.py). Nothing depends on it.
 
 The file is a zip archive with an entry for each template. An entry holds the digest of the template's text, and the
 code. Code is used for the same text and the same version of Mako only. A template without such code is compiled.

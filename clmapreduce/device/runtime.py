@@ -39,7 +39,7 @@ CONTRACTING = ("-cl-mad-enable",)
 MOST_COMPILERS = 4
 """Threads that build kernels at once."""
 FEW_KERNELS = 2
-"""So many are built one after the other: NVIDIA's compiler holds a lock for half of the time."""
+"""So many are built one after the other. NVIDIA's compiler holds a lock for part of the time, so two gain nothing."""
 
 
 class _Translated:

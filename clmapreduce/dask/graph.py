@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from itertools import product
 from typing import Any, TypeAlias
 
 import dask.array as da
 import numpy as np
 from dask.base import tokenize
+from dask.delayed import Delayed
 from dask.highlevelgraph import HighLevelGraph
+from dask.layers import ArrayBlockwiseDep
 
 from clmapreduce.device.array import DeviceArray
 from clmapreduce.dtypes import DType, check_stored
@@ -21,6 +25,45 @@ Chunks: TypeAlias = "tuple[tuple[int, ...], ...]"
 Output: TypeAlias = "tuple[Chunks, DType]"
 FAN_IN = 8
 """How many accumulators meet in one task."""
+
+
+@dataclass(frozen=True, slots=True)
+class Spot:
+    """What a task knows of its place. number: of the place, in C order. first: the number of its first element, where
+    elements are in order. shapes: of the block of each value; None where all places share the value.
+    """
+
+    number: int
+    first: int
+    shapes: tuple[tuple[int, ...] | None, ...]
+
+    def blocks(self, values: Sequence[Any]) -> list[Any]:
+        """The blocks of values. Raises as `checked`."""
+        own = zip(map(unlisted, values), self.shapes, strict=True)
+        return [value if shape is None else checked(value, *shape) for value, shape in own]
+
+
+class Places(ArrayBlockwiseDep):  # type: ignore[misc]
+    """The spot of each place. chunks: of the call. own: of each value, None where all places share it."""
+
+    def __init__(self, chunks: Chunks, own: Sequence[Chunks | None]) -> None:
+        super().__init__(chunks)
+        self._own = own
+        self._before = [np.cumsum([0, *each]).tolist() for each in chunks[:1]]
+        self._row = math.prod(sum(each) for each in chunks[1:])
+
+    def __getitem__(self, place: Place) -> Spot:
+        place = tuple(0 if isinstance(k, list) else k for k in place)  # an axis in one chunk that the output has not
+        number = 0
+        for k, count in zip(place, self.numblocks, strict=True):
+            number = number * count + k
+        first = self._before[0][place[0]] * self._row if place else 0
+        shapes = tuple(None if chunks is None else self._shape(chunks, place) for chunks in self._own)
+        return Spot(number, first, shapes)
+
+    def _shape(self, chunks: Chunks, place: Place) -> tuple[int, ...]:
+        own = place[len(place) - len(chunks) :]
+        return tuple(int(each[0 if len(each) == 1 else k]) for each, k in zip(chunks, own, strict=True))
 
 
 class Graph:
@@ -66,11 +109,58 @@ class Graph:
                 self.add(name, place[: len(chunks)], (_part, key, k))
         return [self.array(name, *output) for name, output in zip(names, outputs, strict=True)]
 
+    def layers(
+        self, what: str, work: Callable[..., Any], shared: Sequence[Any], places: Places, values: Sequence[Any],
+        outputs: Sequence[Output],
+    ) -> list[Any]:  # fmt: skip
+        """The arrays of `work(*shared, place, *blocks)` at all places, in layers of Dask's own kind: Dask makes one
+        task of such a layer and those before it. Outputs are as for `arrays`, values Dask arrays or what all share.
+        """
+        axes = tuple(range(len(places.chunks)))
+        parts: list[tuple[Any, Any]] = [*((value, None) for value in shared), (places, axes)]
+        parts += [(x, axes[len(axes) - x.ndim :] if isinstance(x, da.Array) else None) for x in values]
+        if len(outputs) == 1:
+            return [self._layer(what, work, parts, *outputs[0])]
+        whole = self._layer(what, work, parts, places.chunks, np.dtype(object))
+        names = [f"{what}-output-{word(k)}" for k in range(len(outputs))]
+        return [
+            self._layer(name, _own_part, [(k, None), (whole, axes)], *output)
+            for k, (name, output) in enumerate(zip(names, outputs, strict=True))
+        ]
+
+    def _layer(
+        self, what: str, work: Callable[..., Any], parts: Sequence[tuple[Any, Any]], chunks: Chunks, dtype: DType
+    ) -> Any:
+        array = da.blockwise(
+            work,
+            tuple(range(len(chunks))),
+            *(one for part in parts for one in part),
+            name=self.name(what),
+            dtype=dtype,
+            meta=np.empty((0,) * len(chunks), dtype),
+            align_arrays=False,
+        )
+        self._dependencies.append(array)
+        return array
+
+    def value(self, key: Any) -> Any:
+        """What the task of a key gives, for the layers of other tasks."""
+        value = Delayed(key, self._layer_of_tasks(key))
+        self._tasks, self._dependencies = {}, [*self._dependencies, value]
+        return value
+
     def array(self, what: str, chunks: Chunks, dtype: DType) -> Any:
         """The array whose blocks are the tasks of this name."""
         name = self.name(what)
-        graph = HighLevelGraph.from_collections(name, dict(self._tasks), dependencies=self._dependencies)
-        return da.Array(graph, name, chunks, dtype=dtype)
+        return da.Array(self._layer_of_tasks(name), name, chunks, dtype=dtype)
+
+    def _layer_of_tasks(self, name: Any) -> Any:
+        """A layer of all tasks so far. It depends on what they take alone: Dask makes one task of two layers only if no
+        third one depends on the first.
+        """
+        names = set(_names(list(self._tasks.values())))
+        dependencies = [d for d in self._dependencies if _name(d) in names]
+        return HighLevelGraph.from_collections(name, dict(self._tasks), dependencies=dependencies)
 
 
 def word(number: int) -> str:
@@ -78,8 +168,34 @@ def word(number: int) -> str:
     return "i" * (number + 1)
 
 
+def _name(value: Any) -> str:
+    """The name of a Dask array, or of a value of a task."""
+    name: str = value.name if isinstance(value, da.Array) else value.key[0]
+    return name
+
+
+def _names(part: Any) -> Iterator[str]:
+    """The names of the keys in tasks, and all else that may be one."""
+    if isinstance(part, (tuple, list)):
+        for each in part:
+            yield from _names(each)
+    elif isinstance(part, str):
+        yield part
+
+
 def _part(results: Sequence[Any], k: int) -> Any:
     return results[k]
+
+
+def _own_part(k: int, results: Any) -> Any:
+    return unlisted(results)[k]
+
+
+def unlisted(block: Any) -> Any:
+    """A block that Dask gives in a list for each of its axes that the output has not: all lie in one chunk."""
+    while isinstance(block, list):
+        (block,) = block
+    return block
 
 
 def as_chunked(x: Any, what: str) -> Any:

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 
 from clmapreduce.calls.arguments import Arguments, gather
 from clmapreduce.dask.carried import Carried
+from clmapreduce.dask.graph import Spot
 from clmapreduce.dask.home import home
 from clmapreduce.dask.passes import ChunkFunction, Passes, number_of, passes_of, result_steps, shifted
 from clmapreduce.device.context import Context
@@ -18,6 +19,9 @@ from clmapreduce.primitives.host import finished, joined, merged
 from clmapreduce.primitives.pipeline import Pipeline
 from clmapreduce.program.step import Kind, Step
 from clmapreduce.reductions import Bound
+
+Known: TypeAlias = "list[list[Any]] | None"
+"""What passes left, by pass and step; None before the first one."""
 
 
 class LineWork:
@@ -54,48 +58,45 @@ class LineWork:
                 self._stages[key] = Pipeline(function), function
             return self._stages[key]
 
-    def run(self, p: int, chunk: int, first: int, values: Sequence[Any], known: Sequence[Any]) -> list[Any]:
-        """What one pass over a chunk computes. chunk, first: its number, and that of its first element. known: of each
-        pass before, what `known_of` gives.
-        """
+    def run(self, p: int, spot: Spot, values: Sequence[Any], known: Known) -> list[Any]:
+        """What one pass over a chunk computes. known: what `known_of` gives of the passes before."""
         context = home()
         pipeline, function = self.stage(p, context)
         passes = self.passes(context)
-        begin = [np.int64(first)] if passes.counts else []
-        needed = [_value(step, passes, known, chunk) for step in function.needed]
-        results = pipeline(*values, *begin, *needed, mode=self.mode, context=context)
+        begin = [np.int64(spot.first)] if passes.counts else []
+        needed = [_value(step, passes, known, spot.number) for step in function.needed]
+        results = pipeline(*spot.blocks(values), *begin, *needed, mode=self.mode, context=context)
         return list(results) if isinstance(results, tuple) else [results]
 
 
-def _value(step: Step, passes: Passes, known: Sequence[Any], chunk: int) -> Any:
+def _value(step: Step, passes: Passes, known: Known, chunk: int) -> Any:
     """What a chunk needs of a step: the result of a reduce, the accumulator of all before it of a scan."""
     p, k = passes.place[id(step)]
-    value = known[p][k]
+    value = (known or [])[p][k]
     return value[chunk] if step.kind is Kind.SCAN else value
 
 
-def whole(task: Carried, batch: bool, values: Sequence[Any]) -> Any:
+def whole(task: Carried, batch: bool, spot: Spot, *values: Any) -> Any:
     """The call itself, for lines that lie in one chunk."""
     work: LineWork = task.value
-    return work.pipeline(*values, batch=batch, accumulate=work.accumulate, mode=work.mode, context=home())
+    blocks = spot.blocks(values)
+    return work.pipeline(*blocks, batch=batch, accumulate=work.accumulate, mode=work.mode, context=home())
 
 
-def outputs(task: Carried, chunk: int, first: int, values: Sequence[Any], known: Sequence[Any]) -> Any:
+def outputs(task: Carried, p: int, known: Known, spot: Spot, *values: Any) -> Any:
     """The last pass: the chunk's outputs that vary."""
     work: LineWork = task.value
-    results = work.run(len(known), chunk, first, values, known)
+    results = work.run(p, spot, values, known)
     return tuple(results) if len(results) > 1 else results[0]
 
 
-def totals(
-    task: Carried, p: int, chunk: int, first: int, values: Sequence[Any], known: Sequence[Any]
-) -> list[Any]:
+def totals(task: Carried, p: int, known: Known, spot: Spot, *values: Any) -> list[Any]:
     """Per step of a pass the accumulator of a chunk, (1,)."""
     work: LineWork = task.value
-    results = work.run(p, chunk, first, values, known)
+    results = work.run(p, spot, values, known)
     steps = work.passes(home()).totals[p]
     return [
-        shifted(step.bound, np.array(result, step.bound.layout).reshape(1), first)
+        shifted(step.bound, np.array(result, step.bound.layout).reshape(1), spot.first)
         for step, result in zip(steps, results, strict=True)
     ]
 
@@ -122,15 +123,16 @@ def side_by_side(bound: Bound, parts: Sequence[Any]) -> Any:
     return np.concatenate(parts)
 
 
-def known_of(task: Carried, p: int, parts: list[Any]) -> list[Any]:
-    """Per step what later passes need: of a reduce its result, 0-d; of a scan what every chunk begins with, (chunks,)
-    accumulators.
+def known_of(task: Carried, p: int, parts: list[Any], known: Known) -> Known:
+    """Per pass up to this one, per step, what later ones need: of a reduce its result, 0-d; of a scan what every chunk
+    begins with, (chunks,) accumulators. known: of the passes before.
     """
     steps = task.value.passes(home()).totals[p]
-    return [
+    own = [
         finished(step.bound, part) if step.kind is Kind.REDUCE else _before(step, part)
         for step, part in zip(steps, parts, strict=True)
     ]
+    return [*(known or []), own]
 
 
 def _before(step: Step, accumulators: Any) -> Any:
@@ -145,11 +147,11 @@ def _before(step: Step, accumulators: Any) -> Any:
     return results
 
 
-def number(task: Carried, output: int, values: Sequence[Any], known: Sequence[Any]) -> Any:
+def number(task: Carried, output: int, values: Sequence[Any], known: Known) -> Any:
     """An output that is one value for the line. values: the arguments that do not vary, None for others."""
     passes = task.value.passes(home())
     value = passes.program.outputs[output]
     pairs = zip(passes.program.inputs, values, strict=True)
     inputs = [(one.value, np.asarray(v).reshape(())) for one, v in pairs if v is not None]
     places = [(step, *passes.place[id(step)]) for step in result_steps(value)]
-    return number_of(value, inputs, [(step, known[p][k]) for step, p, k in places])[()]
+    return number_of(value, inputs, [(step, (known or [])[p][k]) for step, p, k in places])[()]

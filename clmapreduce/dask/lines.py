@@ -14,7 +14,7 @@ from clmapreduce.calls.tables import Table
 from clmapreduce.checks import choice, switch
 from clmapreduce.dask import line_work
 from clmapreduce.dask.carried import Carried, carried
-from clmapreduce.dask.graph import Graph, Place, as_chunked, block, places_of, without_empty_chunks, word
+from clmapreduce.dask.graph import Graph, Places, as_chunked, block, places_of, without_empty_chunks, word
 from clmapreduce.dask.home import home
 from clmapreduce.dask.line_work import LineWork
 from clmapreduce.dask.passes import Passes
@@ -47,7 +47,7 @@ def lines(pipeline: Pipeline, values: Sequence[Any], mode: str, batch: bool | No
     pipeline.check(program, arguments, over, accumulate)
     task = carried(LineWork(pipeline, described, accumulate, mode), repr(pipeline))
     graph = Graph(_label(pipeline), (task.__dask_tokenize__(), over), inputs.dependencies)
-    if over or len(inputs.places) == 1:
+    if over or math.prod(map(len, inputs.chunks)) == 1:
         return _whole(graph, task, inputs, program, over)
     return _in_passes(graph, task, inputs, passes)
 
@@ -78,52 +78,37 @@ def _label(pipeline: Pipeline) -> str:
 
 
 class Blocks:
-    """The blocks of a call's arguments. ordered: they come in the order of their elements: all axes but the first one
-    lie in one chunk. Numbers, tables, and arrays of one element, are the same at every place.
+    """The blocks of a call's arguments. values: Dask arrays, numbers and tables. typed: the same, numbers of the dtype
+    that they have in the call. ordered: blocks come in the order of their elements: all axes but the first one lie in
+    one chunk. Numbers, tables, and arrays of one element, are the same at every place.
     """
 
     def __init__(self, arrays: Sequence[Any], arguments: Arguments, ordered: bool = False) -> None:
-        self._axes = axes = len(arguments.shape)
+        axes = len(arguments.shape)
         cut = {k: x for k, x in enumerate(arrays) if isinstance(x, da.Array) and x.size != 1}
         if ordered:
             cut = {k: x.rechunk({d: -1 for d in range(x.ndim) if axes - x.ndim + d}) for k, x in cut.items()}
         pairs = [part for x in cut.values() for part in (x, tuple(range(axes - x.ndim, axes)))]
         chunks, blocks = da.core.unify_chunks(*pairs) if pairs else ({}, [])
-        self._values = [*arrays]
+        self.values = [*arrays]
         for k, x in zip(cut, blocks, strict=True):
-            self._values[k] = x
+            self.values[k] = x
         shared = (x if isinstance(x, Table) else one.value for x, one in zip(arrays, arguments.inputs, strict=True))
         self._numbers = [None if k in cut else value for k, value in enumerate(shared)]
+        own = zip(self.values, self._numbers, strict=True)
+        self.typed = [x if isinstance(x, da.Array) else number for x, number in own]
         self.chunks = tuple(chunks.get(axis, (extent,)) for axis, extent in enumerate(arguments.shape))
-        self.places = list(places_of(self.chunks))
+        self.places = Places(self.chunks, [x.chunks if isinstance(x, da.Array) else None for x in self.values])
 
     @property
     def dependencies(self) -> list[Any]:
         """The Dask arrays."""
-        return [x for x in self._values if isinstance(x, da.Array)]
-
-    def at(self, place: Place) -> list[Any]:
-        """Per argument its block, or the number."""
-        return [self._block(x, place) if isinstance(x, da.Array) else x for x in self._values]
-
-    def typed(self, place: Place) -> list[Any]:
-        """The same, numbers of the dtype that they have in the call."""
-        own = zip(self._values, self.at(place), self._numbers, strict=True)
-        return [there if isinstance(x, da.Array) else number for x, there, number in own]
+        return [x for x in self.values if isinstance(x, da.Array)]
 
     def constants(self) -> list[Any]:
-        """The same of what every place shares; None for the others."""
-        first = self.typed((0,) * self._axes)
-        return [value if number is not None else None for value, number in zip(first, self._numbers, strict=True)]
-
-    def first(self, place: Place) -> int:
-        """The number of the first element at a place; of blocks in order."""
-        rows = sum(self.chunks[0][: place[0]]) if place else 0
-        return int(rows * math.prod(sum(each) for each in self.chunks[1:]))
-
-    def _block(self, x: Any, place: Place) -> Any:
-        own = place[self._axes - x.ndim :] if x.ndim else ()
-        return block(x, [0 if len(chunks) == 1 else k for chunks, k in zip(x.chunks, own, strict=True)])
+        """The values that every place shares; None for the others."""
+        pairs = zip(self.values, self._numbers, strict=True)
+        return [None if n is None else block(x, (0,) * x.ndim) if isinstance(x, da.Array) else n for x, n in pairs]
 
 
 def _whole(graph: Graph, task: Carried, inputs: Blocks, program: Program, batch: bool) -> list[Any]:
@@ -135,30 +120,30 @@ def _whole(graph: Graph, task: Carried, inputs: Blocks, program: Program, batch:
         )
     shorter = inputs.chunks[:-1] if batch else ()
     outputs = [(inputs.chunks if varies(v) else shorter, value_dtype(v)) for v in program.outputs]
-    tasks = {place: (line_work.whole, task, batch, inputs.at(place)) for place in inputs.places}
-    return graph.arrays("chunk", tasks, outputs)
+    return graph.layers("chunk", line_work.whole, (task, batch), inputs.places, inputs.values, outputs)
 
 
 def _in_passes(graph: Graph, task: Carried, inputs: Blocks, passes: Passes) -> list[Any]:
     """A call whose lines lie in several chunks."""
-    chunks = [(chunk, inputs.first(place), inputs.typed(place)) for chunk, place in enumerate(inputs.places)]
-    known: list[Any] = []
+    known: Any = None
+    several = [(inputs.chunks, np.dtype(object))]
     for p in range(len(passes.totals)):
-        keys = [
-            graph.add(f"pass-{word(p)}", (each[0],), (line_work.totals, task, p, *each, list(known))) for each in chunks
-        ]
+        shared = task, p, known
+        (left,) = graph.layers(f"pass-{word(p)}", line_work.totals, shared, inputs.places, inputs.typed, several)
+        keys = [(left.name, *place) for place in places_of(inputs.chunks)]
         last = graph.tree(f"merge-{word(p)}", keys, line_work.merge, task, p)
-        known.append(graph.add(f"known-{word(p)}", (0,), (line_work.known_of, task, p, last)))
+        before = known.key if p else None
+        known = graph.value(graph.add(f"known-{word(p)}", (), (line_work.known_of, task, p, last, before)))
     outputs = passes.program.outputs
     arrays: dict[int, Any] = {}
     for k in range(len(outputs)):
         if k not in passes.stored:
             name = f"number-{word(k)}"
-            graph.add(name, (), (line_work.number, task, k, inputs.constants(), list(known)))
+            graph.add(name, (), (line_work.number, task, k, inputs.constants(), known.key))
             arrays[k] = graph.array(name, (), value_dtype(outputs[k]))
     if passes.stored:
-        tasks = {place: (line_work.outputs, task, *each, list(known))
-                 for place, each in zip(inputs.places, chunks, strict=True)}  # fmt: skip
         stored = [(inputs.chunks, value_dtype(outputs[k])) for k in passes.stored]
-        arrays |= zip(passes.stored, graph.arrays("chunk", tasks, stored), strict=True)
+        shared = task, len(passes.totals), known
+        layers = graph.layers("chunk", line_work.outputs, shared, inputs.places, inputs.typed, stored)
+        arrays |= zip(passes.stored, layers, strict=True)
     return [arrays[k] for k in range(len(outputs))]

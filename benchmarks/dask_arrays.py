@@ -4,9 +4,9 @@
     python benchmarks/dask_arrays.py --elements 10000000 --points 100000
 
 tasks: milliseconds per chunk beyond those of the same call by NumPy, chunks of 8 elements, by 2 threads and by a worker
-process. file: a mapped file in 200
-chunks, summed, and the sum of exponentials, by 2 threads; NumPy's time over ours. pairs: a Gaussian sum over pairs by
-worker processes of one core each. Ways take turns; medians. On CPUs only: each worker of `pairs` is held to a core.
+process. file: a mapped file in 200 chunks, summed, and the sum of exponentials, by 2 threads; NumPy's time over ours.
+pairs: a Gaussian sum over pairs by worker processes of one core each. Ways take turns; medians. On CPUs only: each
+worker of `pairs` is held to a core.
 """
 
 from __future__ import annotations

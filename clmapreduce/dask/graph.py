@@ -28,8 +28,8 @@ FAN_IN = 8
 
 
 @dataclass(frozen=True, slots=True)
-class Spot:
-    """What a task knows of its place. number: of the place, in C order. first: the number of its first element, where
+class BlockInfo:
+    """What a task knows of its block. number: of its place, in C order. first: the number of its first element, where
     elements are in order. shapes: of the block of each value; None where all places share the value.
     """
 
@@ -43,8 +43,10 @@ class Spot:
         return [value if shape is None else checked(value, *shape) for value, shape in own]
 
 
-class Places(ArrayBlockwiseDep):  # type: ignore[misc]
-    """The spot of each place. chunks: of the call. own: of each value, None where all places share it."""
+class BlockInfos(ArrayBlockwiseDep):  # type: ignore[misc]
+    """The BlockInfo of each place, as Dask's layers take it. chunks: of the call. own: of each value, None where all
+    places share it.
+    """
 
     def __init__(self, chunks: Chunks, own: Sequence[Chunks | None]) -> None:
         super().__init__(chunks)
@@ -52,14 +54,14 @@ class Places(ArrayBlockwiseDep):  # type: ignore[misc]
         self._before = [np.cumsum([0, *each]).tolist() for each in chunks[:1]]
         self._row = math.prod(sum(each) for each in chunks[1:])
 
-    def __getitem__(self, place: Place) -> Spot:
+    def __getitem__(self, place: Place) -> BlockInfo:
         place = tuple(0 if isinstance(k, list) else k for k in place)  # an axis in one chunk that the output has not
         number = 0
         for k, count in zip(place, self.numblocks, strict=True):
             number = number * count + k
         first = self._before[0][place[0]] * self._row if place else 0
         shapes = tuple(None if chunks is None else self._shape(chunks, place) for chunks in self._own)
-        return Spot(number, first, shapes)
+        return BlockInfo(number, first, shapes)
 
     def _shape(self, chunks: Chunks, place: Place) -> tuple[int, ...]:
         own = place[len(place) - len(chunks) :]
@@ -110,18 +112,18 @@ class Graph:
         return [self.array(name, *output) for name, output in zip(names, outputs, strict=True)]
 
     def layers(
-        self, what: str, work: Callable[..., Any], shared: Sequence[Any], places: Places, values: Sequence[Any],
+        self, what: str, work: Callable[..., Any], shared: Sequence[Any], infos: BlockInfos, values: Sequence[Any],
         outputs: Sequence[Output],
     ) -> list[Any]:  # fmt: skip
-        """The arrays of `work(*shared, place, *blocks)` at all places, in layers of Dask's own kind: Dask makes one
+        """The arrays of `work(*shared, info, *blocks)` at all places, in layers of Dask's own kind: Dask makes one
         task of such a layer and those before it. Outputs are as for `arrays`, values Dask arrays or what all share.
         """
-        axes = tuple(range(len(places.chunks)))
-        parts: list[tuple[Any, Any]] = [*((value, None) for value in shared), (places, axes)]
+        axes = tuple(range(len(infos.chunks)))
+        parts: list[tuple[Any, Any]] = [*((value, None) for value in shared), (infos, axes)]
         parts += [(x, axes[len(axes) - x.ndim :] if isinstance(x, da.Array) else None) for x in values]
         if len(outputs) == 1:
             return [self._layer(what, work, parts, *outputs[0])]
-        whole = self._layer(what, work, parts, places.chunks, np.dtype(object))
+        whole = self._layer(what, work, parts, infos.chunks, np.dtype(object))
         names = [f"{what}-output-{word(k)}" for k in range(len(outputs))]
         return [
             self._layer(name, _own_part, [(k, None), (whole, axes)], *output)
@@ -143,8 +145,10 @@ class Graph:
         self._dependencies.append(array)
         return array
 
-    def value(self, key: Any) -> Any:
-        """What the task of a key gives, for the layers of other tasks."""
+    def value(self, what: str, task: tuple[Any, ...]) -> Any:
+        """What a task gives, for the layers of other tasks: a Delayed. Its key is a name alone, which `clone` needs."""
+        key = self.name(what)
+        self._tasks[key] = task
         value = Delayed(key, self._layer_of_tasks(key))
         self._tasks, self._dependencies = {}, [*self._dependencies, value]
         return value
@@ -154,24 +158,18 @@ class Graph:
         name = self.name(what)
         return da.Array(self._layer_of_tasks(name), name, chunks, dtype=dtype)
 
-    def _layer_of_tasks(self, name: Any) -> Any:
+    def _layer_of_tasks(self, name: str) -> Any:
         """A layer of all tasks so far. It depends on what they take alone: Dask makes one task of two layers only if no
         third one depends on the first.
         """
         names = set(_names(list(self._tasks.values())))
-        dependencies = [d for d in self._dependencies if _name(d) in names]
+        dependencies = [d for d in self._dependencies if (d.name if isinstance(d, da.Array) else d.key) in names]
         return HighLevelGraph.from_collections(name, dict(self._tasks), dependencies=dependencies)
 
 
 def word(number: int) -> str:
     """A number from 0 as letters, of which names of tasks are made."""
     return "i" * (number + 1)
-
-
-def _name(value: Any) -> str:
-    """The name of a Dask array, or of a value of a task."""
-    name: str = value.name if isinstance(value, da.Array) else value.key[0]
-    return name
 
 
 def _names(part: Any) -> Iterator[str]:

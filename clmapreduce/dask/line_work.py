@@ -10,7 +10,7 @@ import numpy as np
 
 from clmapreduce.calls.arguments import Arguments, gather
 from clmapreduce.dask.carried import Carried
-from clmapreduce.dask.graph import Spot
+from clmapreduce.dask.graph import BlockInfo
 from clmapreduce.dask.home import home
 from clmapreduce.dask.passes import ChunkFunction, Passes, number_of, passes_of, result_steps, shifted
 from clmapreduce.device.context import Context
@@ -58,14 +58,14 @@ class LineWork:
                 self._stages[key] = Pipeline(function), function
             return self._stages[key]
 
-    def run(self, p: int, spot: Spot, values: Sequence[Any], known: Known) -> list[Any]:
+    def run(self, p: int, info: BlockInfo, values: Sequence[Any], known: Known) -> list[Any]:
         """What one pass over a chunk computes. known: what `known_of` gives of the passes before."""
         context = home()
         pipeline, function = self.stage(p, context)
         passes = self.passes(context)
-        begin = [np.int64(spot.first)] if passes.counts else []
-        needed = [_value(step, passes, known, spot.number) for step in function.needed]
-        results = pipeline(*spot.blocks(values), *begin, *needed, mode=self.mode, context=context)
+        begin = [np.int64(info.first)] if passes.counts else []
+        needed = [_value(step, passes, known, info.number) for step in function.needed]
+        results = pipeline(*info.blocks(values), *begin, *needed, mode=self.mode, context=context)
         return list(results) if isinstance(results, tuple) else [results]
 
 
@@ -76,27 +76,27 @@ def _value(step: Step, passes: Passes, known: Known, chunk: int) -> Any:
     return value[chunk] if step.kind is Kind.SCAN else value
 
 
-def whole(task: Carried, batch: bool, spot: Spot, *values: Any) -> Any:
+def whole(task: Carried, batch: bool, info: BlockInfo, *values: Any) -> Any:
     """The call itself, for lines that lie in one chunk."""
     work: LineWork = task.value
-    blocks = spot.blocks(values)
+    blocks = info.blocks(values)
     return work.pipeline(*blocks, batch=batch, accumulate=work.accumulate, mode=work.mode, context=home())
 
 
-def outputs(task: Carried, p: int, known: Known, spot: Spot, *values: Any) -> Any:
+def outputs(task: Carried, p: int, known: Known, info: BlockInfo, *values: Any) -> Any:
     """The last pass: the chunk's outputs that vary."""
     work: LineWork = task.value
-    results = work.run(p, spot, values, known)
+    results = work.run(p, info, values, known)
     return tuple(results) if len(results) > 1 else results[0]
 
 
-def totals(task: Carried, p: int, known: Known, spot: Spot, *values: Any) -> list[Any]:
+def totals(task: Carried, p: int, known: Known, info: BlockInfo, *values: Any) -> list[Any]:
     """Per step of a pass the accumulator of a chunk, (1,)."""
     work: LineWork = task.value
-    results = work.run(p, spot, values, known)
+    results = work.run(p, info, values, known)
     steps = work.passes(home()).totals[p]
     return [
-        shifted(step.bound, np.array(result, step.bound.layout).reshape(1), spot.first)
+        shifted(step.bound, np.array(result, step.bound.layout).reshape(1), info.first)
         for step, result in zip(steps, results, strict=True)
     ]
 

@@ -14,7 +14,7 @@ from clmapreduce.calls.tables import Table
 from clmapreduce.checks import choice, switch
 from clmapreduce.dask import line_work
 from clmapreduce.dask.carried import Carried, carried
-from clmapreduce.dask.graph import Graph, Places, as_chunked, block, places_of, without_empty_chunks, word
+from clmapreduce.dask.graph import BlockInfos, Graph, as_chunked, block, places_of, without_empty_chunks, word
 from clmapreduce.dask.home import home
 from clmapreduce.dask.line_work import LineWork
 from clmapreduce.dask.passes import Passes
@@ -98,7 +98,7 @@ class Blocks:
         own = zip(self.values, self._numbers, strict=True)
         self.typed = [x if isinstance(x, da.Array) else number for x, number in own]
         self.chunks = tuple(chunks.get(axis, (extent,)) for axis, extent in enumerate(arguments.shape))
-        self.places = Places(self.chunks, [x.chunks if isinstance(x, da.Array) else None for x in self.values])
+        self.infos = BlockInfos(self.chunks, [x.chunks if isinstance(x, da.Array) else None for x in self.values])
 
     @property
     def dependencies(self) -> list[Any]:
@@ -120,7 +120,7 @@ def _whole(graph: Graph, task: Carried, inputs: Blocks, program: Program, batch:
         )
     shorter = inputs.chunks[:-1] if batch else ()
     outputs = [(inputs.chunks if varies(v) else shorter, value_dtype(v)) for v in program.outputs]
-    return graph.layers("chunk", line_work.whole, (task, batch), inputs.places, inputs.values, outputs)
+    return graph.layers("chunk", line_work.whole, (task, batch), inputs.infos, inputs.values, outputs)
 
 
 def _in_passes(graph: Graph, task: Carried, inputs: Blocks, passes: Passes) -> list[Any]:
@@ -129,11 +129,11 @@ def _in_passes(graph: Graph, task: Carried, inputs: Blocks, passes: Passes) -> l
     several = [(inputs.chunks, np.dtype(object))]
     for p in range(len(passes.totals)):
         shared = task, p, known
-        (left,) = graph.layers(f"pass-{word(p)}", line_work.totals, shared, inputs.places, inputs.typed, several)
+        (left,) = graph.layers(f"pass-{word(p)}", line_work.totals, shared, inputs.infos, inputs.typed, several)
         keys = [(left.name, *place) for place in places_of(inputs.chunks)]
         last = graph.tree(f"merge-{word(p)}", keys, line_work.merge, task, p)
         before = known.key if p else None
-        known = graph.value(graph.add(f"known-{word(p)}", (), (line_work.known_of, task, p, last, before)))
+        known = graph.value(f"known-{word(p)}", (line_work.known_of, task, p, last, before))
     outputs = passes.program.outputs
     arrays: dict[int, Any] = {}
     for k in range(len(outputs)):
@@ -144,6 +144,6 @@ def _in_passes(graph: Graph, task: Carried, inputs: Blocks, passes: Passes) -> l
     if passes.stored:
         stored = [(inputs.chunks, value_dtype(outputs[k])) for k in passes.stored]
         shared = task, len(passes.totals), known
-        layers = graph.layers("chunk", line_work.outputs, shared, inputs.places, inputs.typed, stored)
+        layers = graph.layers("chunk", line_work.outputs, shared, inputs.infos, inputs.typed, stored)
         arrays |= zip(passes.stored, layers, strict=True)
     return [arrays[k] for k in range(len(outputs))]

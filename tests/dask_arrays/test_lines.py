@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
+import dask
 import dask.array as da
 import numpy as np
 import pytest
+from dask.graph_manipulation import clone
 
 import clmapreduce as cm
 
@@ -207,3 +209,39 @@ def test_names_in_the_task_stream(here: cm.Context) -> None:
     x = da.ones(100, chunks=10)
     names = {key_split(key) for key in (cm.Map("a + 1") >> cm.Reduce("sum"))(x).__dask_graph__()}
     assert {"Map-Reduce-pass-i", "Map-Reduce-merge-i", "Map-Reduce-number-i"} <= names
+
+
+JOINED: dict[str, tuple[Any, tuple[int, ...], set[str]]] = {
+    "a map": (cm.Map("a + 1"), (100,), {"Map-chunk"}),
+    "a sum": (cm.Reduce("sum"), (100,), {"Reduce-pass-i", "Reduce-merge-i"}),
+    "a batch": (lambda x: (cm.Map("a * a") >> cm.Reduce("sum"))(x, batch=True), (100, 3), {"Map-Reduce-chunk"}),
+}
+
+
+@pytest.mark.parametrize("name", JOINED)
+def test_dask_joins_a_chunk_with_what_comes_before(name: str, here: cm.Context) -> None:
+    """One task a chunk, from the array's own to ours."""
+    from dask.utils import key_split
+
+    call, shape, expected = JOINED[name]
+    (lazy,) = dask.optimize(call(da.ones(shape, chunks=(10, 3)[: len(shape)]) * 2))
+    names = [key_split(key) for key in lazy.__dask_graph__()]
+    assert not {"ones", "ones_like", "mul"} & set(names)
+    assert expected <= set(names) and max(map(names.count, expected)) == 10
+    np.testing.assert_array_equal(lazy.compute(), call(np.full(shape, 2.0)))
+
+
+def test_a_part_of_a_result_takes_the_tasks_of_that_part(here: cm.Context) -> None:
+    (part,) = dask.optimize((cm.Map("a + 1")(da.arange(100, chunks=10)))[25:28])
+    assert len(part.__dask_graph__()) <= 3
+    np.testing.assert_array_equal(part, [26, 27, 28])
+
+
+@pytest.mark.parametrize("call", [cm.Map("a + 1"), cm.Reduce("sum"), cm.Scan("sum"), cm.fuse(lambda a: a / a.sum())])
+def test_layers_that_are_copied_or_not_joined(call: Any, here: cm.Context) -> None:
+    x = np.arange(1.0, 101.0)
+    lazy, expected = call(da.from_array(x, chunks=30)), call(x)
+    with dask.config.set({"optimization.fuse.active": False}):
+        np.testing.assert_array_equal(lazy.compute(), expected)
+    np.testing.assert_array_equal(clone(lazy).compute(), lazy.compute())
+    np.testing.assert_array_equal(lazy.persist().compute(), lazy.compute())

@@ -11,6 +11,7 @@ memory in place share pairs alone: --limit makes them share lines and segments t
     python benchmarks/devices.py --scale 0.01              smaller problems
     python benchmarks/devices.py --only "sum|scan"         rows whose names hold one of these
     python benchmarks/devices.py --dask                    by Dask as well, one worker process a device
+    python benchmarks/devices.py --dask-alone              by Dask only
 """
 
 from __future__ import annotations
@@ -139,36 +140,91 @@ def measured(call: Callable[[], Any], context: cm.Context) -> tuple[float, Any]:
         return time.perf_counter() - before, result
 
 
-def by_dask(scale: float, counts: list[int], repeats: int) -> None:
-    """The first two kinds of rows by Dask, with so many worker processes, one a device."""
+@dataclass(frozen=True)
+class DaskRow:
+    """A call on Dask arrays. make: gives these, from a generator of random arrays."""
+
+    name: str
+    make: Callable[[Any], list[Any]]
+    call: Callable[..., Any]
+
+
+def dask_rows(scale: float) -> list[DaskRow]:
+    """The rows that Dask can do; it has no ranges of pairs. Rows of pairs have 16 chunks, lines 64."""
+    many, more, few = int(1e6 * scale), int(3e6 * scale), int(1e5 * scale**0.5)
+    long, longer, sparse_rows = int(2**30 * scale) // 64 * 64, int(2**33 * scale) // 64 * 64, int(2**26 * scale)
+    pipeline = cm.Map(lambda v: cm.math.exp(-v * v)) >> cm.Reduce("sum")
+    offsets = np.arange(0, long + 1, 64, dtype=np.int32)
+    sizes = np.arange(0, 8 * sparse_rows + 1, 8, dtype=np.int32)
+
+    def drawn(random: Any, shape: tuple[int, ...], parts: int) -> Any:
+        return random.standard_normal(shape, chunks=(-(-shape[0] // parts), *shape[1:]), dtype="f4")
+
+    def cloud(count: int, dim: int) -> Callable[[Any], list[Any]]:
+        return lambda random: [
+            drawn(random, (count, dim), 16), drawn(random, (count, dim), 1), drawn(random, (count, 1), 1)
+        ]  # fmt: skip
+
+    def line(count: int) -> Callable[[Any], list[Any]]:
+        return lambda random: [drawn(random, (count,), 64)]
+
+    def matrix(random: Any) -> list[Any]:
+        columns = random.integers(0, sparse_rows, 8 * sparse_rows, chunks=-(-sparse_rows // 64) * 8, dtype="i4")
+        return [columns, drawn(random, columns.shape, 64), drawn(random, (sparse_rows,), 1)]
+
+    def squares(x: Any, y: Any) -> Any:
+        return ((cm.Vi(x) - cm.Vj(y)) ** 2).sum(-1)
+
+    def gauss(factor: float) -> Callable[..., Any]:
+        return lambda x, y, b: (-factor * squares(x, y)).exp() @ b
+
+    return [
+        DaskRow(f"Gaussian sum, {many:,}², D = 3", cloud(many, 3), gauss(1.0)),
+        DaskRow(f"Gaussian sum, {more:,}², D = 3", cloud(more, 3), gauss(1.0)),
+        DaskRow(f"Gaussian sum, {few:,}², D = 50", cloud(few, 50), gauss(0.02)),
+        DaskRow(f"Gaussian sum, {3 * few:,}², D = 50", cloud(3 * few, 50), gauss(0.02)),
+        DaskRow(f"argKmin 10, {few:,}², D = 50", cloud(few, 50), lambda x, y, b: squares(x, y).argKmin(10, axis=1)),
+        DaskRow(f"sum, {long:,}", line(long), cm.Reduce("sum")),
+        DaskRow(f"exp and sum, {long:,}", line(long), pipeline),
+        DaskRow(f"scan, {long:,}", line(long), cm.Scan("sum")),
+        DaskRow(f"segments of 64, {long:,}", line(long), lambda v: cm.segmented_reduce(v, offsets)),
+        DaskRow(f"sparse matrix, {sparse_rows:,} rows of 8", matrix, lambda c, d, x: cm.spmv((sizes, c, d), x)),
+        DaskRow(f"sum, {longer:,}", line(longer), cm.Reduce("sum")),
+        DaskRow(f"scan, {longer:,}", line(longer), cm.Scan("sum")),
+    ]
+
+
+def number_of_tasks(dask_scheduler: Any) -> int:
+    return len(dask_scheduler.tasks)
+
+
+def by_dask(scale: float, only: str, counts: list[int], repeats: int) -> None:
+    """Rows by Dask, with so many worker processes, one a device. Arrays and results stay in the workers."""
     import dask.array as da
     from distributed import Client, LocalCluster, wait
 
-    many, long = int(3e6 * scale), int(2**30 * scale)
     for count in counts:
         with (
             LocalCluster(n_workers=count, threads_per_worker=1, dashboard_address=":0") as cluster,
             Client(cluster) as client,
         ):
             cm.dask.to_devices(client)
-            random = da.random.default_rng(0)
-            x = random.standard_normal((many, 3), chunks=(-(-many // 16), 3), dtype="f4")
-            y, b = (random.standard_normal((many, dim), chunks=(many, dim), dtype="f4") for dim in (3, 1))
-            line = random.standard_normal(long, chunks=-(-long // 64), dtype="f4")
-            x, y, b, line = client.persist([x, y, b, line])
-            wait([x, y, b, line])
-            calls = {
-                f"Gaussian sum, {many:,}², D = 3": (-((cm.Vi(x) - cm.Vj(y)) ** 2).sum(-1)).exp() @ b,
-                f"sum, {long:,}": cm.Reduce("sum")(line),
-            }
-            for name, call in calls.items():
-                call.compute()
-                times = []
-                for _ in range(repeats):
+            for row in dask_rows(scale):
+                if not re.search(only, row.name):
+                    continue
+                arrays = client.persist(row.make(da.random.default_rng(0)))
+                wait(arrays)
+                times, call, tasks = [], row.call(*arrays), client.run_on_scheduler(number_of_tasks)
+                for _ in range(repeats + 1):
                     before = time.perf_counter()
-                    call.compute()
+                    result = client.persist(call)
+                    wait(result)
                     times.append(time.perf_counter() - before)
-                print(f"  Dask, {count} workers: {name:36} {median(times):8.4f} s")
+                    del result
+                    while client.run_on_scheduler(number_of_tasks) > tasks:  # else Dask looks up this result
+                        time.sleep(0.05)
+                print(f"  Dask, {count} workers: {row.name:40} {median(times[1:]):8.4f} s", flush=True)
+                del arrays
 
 
 def compared(row: Row, contexts: dict[str, cm.Context], repeats: int) -> None:
@@ -237,6 +293,7 @@ def main() -> None:
     parser.add_argument("--only", default="", help="a regular expression that the rows' names hold")
     parser.add_argument("--limit", help="of device memory")
     parser.add_argument("--dask", action="store_true", help="by Dask as well")
+    parser.add_argument("--dask-alone", action="store_true", help="by Dask only")
     parser.add_argument("--trace", help="writes a trace of the first row on all devices to this file, and a picture")
     options = parser.parse_args()
     best = cm.select_device(options.device)
@@ -247,10 +304,10 @@ def main() -> None:
     contexts = {name: cm.Context(each, memory_limit=options.limit) for name, each in lists.items()}
     print(f"{len(team)} devices, the first {best!r}")
     for row in rows(options.scale, np.random.default_rng(0)):
-        if re.search(options.only, row.name):
+        if re.search(options.only, row.name) and not options.dask_alone:
             compared(row, contexts, options.repeats)
-    if options.dask:
-        by_dask(options.scale, counts, options.repeats)
+    if options.dask or options.dask_alone:
+        by_dask(options.scale, options.only, counts, options.repeats)
     if options.trace:
         row = next(row for row in rows(options.scale, np.random.default_rng(0)) if re.search(options.only, row.name))
         traced(row, team, options.limit, options.trace)

@@ -96,6 +96,15 @@ def test_it_is_explained(several: Several, rng: np.random.Generator) -> None:
     assert "on 2 devices, each of which has all columns" in text and "rows" in text
 
 
+@pytest.mark.parametrize(("dim", "blocks"), [(3, 16), (50, 8)])
+def test_long_vectors_have_fewer_blocks(dim: int, blocks: int, several: Several, rng: np.random.Generator) -> None:
+    """Every block prepares all columns, which takes longer the longer they are."""
+    x, y = rng.random((2**18, dim), "f4"), rng.random((64, dim), "f4")
+    formula = cm.Genred("SqDist(x, y)", [f"x = Vi({dim})", f"y = Vj({dim})"], axis=1)
+    with several(2):
+        assert f": {blocks} × 1 tiles of {2**18 // blocks:,} rows" in formula.explain(x, y)
+
+
 def test_a_short_call_is_not_shared(several: Several, rng: np.random.Generator) -> None:
     """Its results are those of a context of the first device alone."""
     x, y = rng.random((60, 2)), rng.random((50, 2))

@@ -40,6 +40,13 @@ OF_A_PAIR = 20
 """The work of a pair is this plus its numbers: on an H100 a Gaussian sum takes 0.37 ps a pair with 7 numbers, 1.3 ps
 with 101.
 """
+OF_A_NUMBER = 1100
+"""A block prepares all columns for itself where pairs are matrix products: the work for each of their numbers. On an
+H200 that takes 12 ps.
+"""
+PREPARING = 0.03
+"""How much of the work of all pairs this may be where a call has more than FEW blocks."""
+FEW = 8
 ALIGNED = 256
 """What the rows of a block are a multiple of."""
 
@@ -75,7 +82,8 @@ def tiles_of(
         return None if homes else _cut(whole, total)
     if not context.members:
         return None
-    height = _height(rows, whole.pairs(0, rows) * (OF_A_PAIR + sum(v.shape[-1] for v in arrays.values())))
+    numbers = sum(v.shape[-1] for v in arrays.values())
+    height = _height(rows, whole.pairs(0, rows) * (OF_A_PAIR + numbers), OF_A_NUMBER * columns * numbers)
     tiles = replace(whole, tile=(height, columns))
     return tiles if height < rows and not tiles.first_is_best_alone else None
 
@@ -108,12 +116,13 @@ def _cut(whole: PairTiles, total: int) -> PairTiles:
     )
 
 
-def _height(rows: int, work: int) -> int:
+def _height(rows: int, work: int, preparation: int) -> int:
     """Rows of a block that one of several devices takes: from the call's sizes alone, so that its results have the same
-    bits on any number of devices. work: of all pairs.
+    bits on any number of devices. work: of all pairs. preparation: the work of a block before it meets the first pair.
     """
-    blocks = 1 << (int(max(1, min(BLOCKS, work // LEAST_WORK))).bit_length() - 1)  # 2, 4 and 8 devices get equal shares
-    height = -(-rows // blocks)
+    most = max(FEW, int(PREPARING * work / max(1, preparation)))
+    blocks = max(1, min(BLOCKS, most, int(work // LEAST_WORK)))
+    height = -(-rows // (1 << (blocks.bit_length() - 1)))  # 2, 4 and 8 devices get equal shares
     return min(rows, -(-height // ALIGNED) * ALIGNED)
 
 

@@ -150,7 +150,9 @@ class DaskRow:
 
 
 def dask_rows(scale: float) -> list[DaskRow]:
-    """The rows that Dask can do; it has no ranges of pairs. Rows of pairs have 16 chunks, lines 64."""
+    """The rows that Dask can do; it has no ranges of pairs. Rows of pairs have 16 chunks, where a call takes seconds 64,
+    and lines 64. Long lines repeat some numbers.
+    """
     many, more, few = int(1e6 * scale), int(3e6 * scale), int(1e5 * scale**0.5)
     long, longer, sparse_rows = int(2**30 * scale) // 64 * 64, int(2**33 * scale) // 64 * 64, int(2**26 * scale)
     pipeline = cm.Map(lambda v: cm.math.exp(-v * v)) >> cm.Reduce("sum")
@@ -160,13 +162,17 @@ def dask_rows(scale: float) -> list[DaskRow]:
     def drawn(random: Any, shape: tuple[int, ...], parts: int) -> Any:
         return random.standard_normal(shape, chunks=(-(-shape[0] // parts), *shape[1:]), dtype="f4")
 
-    def cloud(count: int, dim: int) -> Callable[[Any], list[Any]]:
+    def cloud(count: int, dim: int, parts: int = 16) -> Callable[[Any], list[Any]]:
         return lambda random: [
-            drawn(random, (count, dim), 16), drawn(random, (count, dim), 1), drawn(random, (count, 1), 1)
+            drawn(random, (count, dim), parts), drawn(random, (count, dim), 1), drawn(random, (count, 1), 1)
         ]  # fmt: skip
 
     def line(count: int) -> Callable[[Any], list[Any]]:
-        return lambda random: [drawn(random, (count,), 64)]
+        each = count // 64
+        some = min(each, 2**20)
+        return lambda random: [
+            drawn(random, (64 * some,), 64).map_blocks(np.resize, (each,), chunks=(each,), dtype=np.float32)
+        ]
 
     def matrix(random: Any) -> list[Any]:
         columns = random.integers(0, sparse_rows, 8 * sparse_rows, chunks=-(-sparse_rows // 64) * 8, dtype="i4")
@@ -180,7 +186,7 @@ def dask_rows(scale: float) -> list[DaskRow]:
 
     return [
         DaskRow(f"Gaussian sum, {many:,}², D = 3", cloud(many, 3), gauss(1.0)),
-        DaskRow(f"Gaussian sum, {more:,}², D = 3", cloud(more, 3), gauss(1.0)),
+        DaskRow(f"Gaussian sum, {more:,}², D = 3", cloud(more, 3, 64), gauss(1.0)),
         DaskRow(f"Gaussian sum, {few:,}², D = 50", cloud(few, 50), gauss(0.02)),
         DaskRow(f"Gaussian sum, {3 * few:,}², D = 50", cloud(3 * few, 50), gauss(0.02)),
         DaskRow(f"argKmin 10, {few:,}², D = 50", cloud(few, 50), lambda x, y, b: squares(x, y).argKmin(10, axis=1)),

@@ -150,8 +150,8 @@ class DaskRow:
 
 
 def dask_rows(scale: float) -> list[DaskRow]:
-    """The rows that Dask can do; it has no ranges of pairs. Rows of pairs have 16 chunks, where a call takes seconds 64,
-    and lines 64. Long lines repeat some numbers.
+    """The rows that Dask can do; it has no ranges of pairs. Rows of pairs have 16 chunks, or 64 where a call takes
+    seconds; lines have 64. Long lines repeat some numbers.
     """
     many, more, few = int(1e6 * scale), int(3e6 * scale), int(1e5 * scale**0.5)
     long, longer, sparse_rows = int(2**30 * scale) // 64 * 64, int(2**33 * scale) // 64 * 64, int(2**26 * scale)

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import sys
 import threading
+import weakref
+from collections import OrderedDict
 from collections.abc import Mapping, Sequence
 from functools import cached_property
 from typing import Any
@@ -17,90 +20,108 @@ from clmapreduce.dtypes import DType
 from clmapreduce.pairwise.accumulators import Accumulators
 from clmapreduce.pairwise.call import PairCall
 from clmapreduce.pairwise.tiles.streamed import reduced
-from clmapreduce.vector.node import Variable
+from clmapreduce.vector.node import Category, Variable
 
 OF_ROOM = 4
-"""Columns stay on a device where they take this fraction of its free memory at most, and so do rows."""
+"""A chunk is copied where it takes this fraction of the device's free memory at most, and so do a call's arrays."""
 
 
-class Columns:
-    """A chunk of columns that several tasks meet. A process copies it to its device once; the copies live as long as
-    Dask holds the chunk.
+class Copies:
+    """Copies of chunks on a worker's device. Dask's data never changes, so that a copy is right as long as the chunk
+    lives; then it is dropped, and before that where others need its room.
     """
 
-    def __init__(self, arrays: Mapping[Variable, NumpyArray]) -> None:
-        self._arrays, self._lock = dict(arrays), threading.Lock()
-        self._copies: dict[Variable, DeviceArray] | None = None
-        self._home: Context | None = None
+    def __init__(self) -> None:
+        self._entries: OrderedDict[tuple[int, Context], tuple[weakref.ref[NumpyArray], DeviceArray]] = OrderedDict()
+        self._lock = threading.RLock()
 
-    def __reduce__(self) -> Any:
-        return Columns, (self._arrays,)
+    def __len__(self) -> int:
+        return len(self._entries)
 
-    def __sizeof__(self) -> int:
-        return sum(values.nbytes for values in self._arrays.values())
-
-    def near(self, context: Context, rows: int) -> Mapping[Variable, Any]:
-        """The arrays on the device; in host memory where the device reads that, or has no room. rows: bytes of the
-        arrays that they meet.
-        """
-        if context.facts.lends_memory and context.queue.arena.least_limit is None:
-            return self._arrays
+    def of(self, values: NumpyArray, context: Context) -> NumpyArray | DeviceArray:
+        """A chunk on a device; the chunk itself where it has no room."""
+        key = (id(values), context)
         with self._lock:
-            if self._home is not context:
-                self._copies = None
-            needed = rows if self._copies is not None else max(rows, self.__sizeof__())
-            if OF_ROOM * needed > room_of(context)[1]:
-                self._copies = None
-                return self._arrays
-            if self._copies is None:
-                self._home = context
-                self._copies = {variable: upload(values, context) for variable, values in self._arrays.items()}
-            return self._copies
+            source, copy = self._entries.pop(key, (None, None))
+            if copy is None or source is None or source() is not values:
+                if not self._has_room(OF_ROOM * values.nbytes, context):
+                    return values
+                copy = upload(values, context)
+                source = weakref.ref(values, lambda _: self._entries.pop(key, None))
+            self._entries[key] = source, copy
+            return copy
+
+    def clear(self) -> None:
+        """Drops all copies."""
+        with self._lock:
+            self._entries.clear()
+
+    def _has_room(self, nbytes: int, context: Context) -> bool:
+        """Whether a device has so many bytes left; drops the copies that were not used for longest if that helps."""
+        while self._entries and nbytes > room_of(context)[1]:
+            self._entries.popitem(last=False)
+        return nbytes <= room_of(context)[1]
+
+
+COPIES = Copies()
+"""Those of this process."""
+
+
+def is_worker() -> bool:
+    """Whether a Dask worker runs this task, so that its chunks are Dask's own."""
+    distributed = sys.modules.get("distributed")
+    try:
+        return distributed is not None and distributed.get_worker() is not None
+    except ValueError:
+        return False
+
+
+def near(arrays: Mapping[Variable, NumpyArray], shared: Category, context: Context) -> dict[Variable, Any]:
+    """Arrays as a call takes them: on a worker with a device that has memory of its own, those that other tasks take
+    too are on the device. shared: the category of these.
+    """
+    far = context.facts.lends_memory and context.queue.arena.least_limit is None
+    if far or not is_worker():
+        return dict(arrays)
+    if OF_ROOM * sum(values.nbytes for values in arrays.values()) > room_of(context)[1]:  # it may be streamed
+        COPIES.clear()
+        return dict(arrays)
+    return {v: COPIES.of(values, context) if v.category is shared else values for v, values in arrays.items()}
 
 
 class PairWork:
-    """What all tasks of a call share. outer, inner: the variables of rows with the parameters, and of columns. dtype:
-    of the arrays.
-    """
+    """What all tasks of a call share. dtype: of the arrays."""
 
-    def __init__(
-        self, call: PairCall, outer: Sequence[Variable], inner: Sequence[Variable], dtype: DType, mode: str
-    ) -> None:
-        self.call, self.outer, self.inner, self.dtype, self.mode = call, tuple(outer), tuple(inner), dtype, mode
+    def __init__(self, call: PairCall, variables: Sequence[Variable], dtype: DType, mode: str) -> None:
+        self.call, self.variables, self.dtype, self.mode = call, tuple(variables), dtype, mode
 
     def __reduce__(self) -> Any:
-        return PairWork, (self.call, self.outer, self.inner, self.dtype, self.mode)
+        return PairWork, (self.call, self.variables, self.dtype, self.mode)
 
     @cached_property
     def parts(self) -> Accumulators:
         """What the call leaves of chunks of columns."""
         return Accumulators(self.call, self.dtype)
 
-    def run(self, call: PairCall, rows: Sequence[Any], columns: Columns) -> list[Any]:
-        """The results of a call on the arrays of a chunk of rows, with the parameters, and a chunk of columns."""
-        context, arrays = home(), dict(zip(self.outer, rows, strict=True))
-        near = columns.near(context, sum(values.nbytes for values in rows))
-        results = reduced(call, {**arrays, **near}, Options(self.mode, context))
+    def run(self, call: PairCall, values: Sequence[Any]) -> list[Any]:
+        """The results of a call on arrays of a chunk."""
+        context, shared = home(), Category.J if call.axis == 1 else Category.I
+        arrays = near(dict(zip(self.variables, values, strict=True)), shared, context)
+        results = reduced(call, arrays, Options(self.mode, context))
         parts = results if isinstance(results, tuple) else (results,)
         return [part.to_numpy() if isinstance(part, DeviceArray) else part for part in parts]
 
 
-def columns_of(task: Carried, values: Sequence[Any]) -> Columns:
-    """A chunk of columns."""
-    work: PairWork = task.value
-    return Columns(dict(zip(work.inner, values, strict=True)))
-
-
-def whole(task: Carried, rows: Sequence[Any], columns: Columns) -> Any:
+def whole(task: Carried, values: Sequence[Any]) -> Any:
     """The call itself, for rows that meet all columns at once."""
     work: PairWork = task.value
-    return _results(work.run(work.call, rows, columns))
+    return _results(work.run(work.call, values))
 
 
-def part(task: Carried, first: int, rows: Sequence[Any], columns: Columns) -> Any:
+def part(task: Carried, first: int, values: Sequence[Any]) -> Any:
     """A chunk's accumulators."""
     work: PairWork = task.value
-    return work.parts.of_part(work.run(work.parts.partial, rows, columns), first)
+    return work.parts.of_part(work.run(work.parts.partial, values), first)
 
 
 def merge(task: Carried, parts: Sequence[Any]) -> Any:

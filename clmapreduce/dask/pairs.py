@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
 
 import dask.array as da
@@ -37,26 +37,23 @@ def pairs(call: PairCall, arrays: Mapping[Variable, Any], settings: Mapping[str,
     rows, values = _aligned(values, outer)
     columns, values = _aligned(values, reduced)
     dtype = next(iter(values.values())).dtype
-    inner = [v for v in values if v.category is reduced]
-    work = PairWork(call, [v for v in values if v not in inner], inner, dtype, settings["mode"])
+    work = PairWork(call, list(values), dtype, settings["mode"])
     outputs = [((rows, *((n,) for n in shape)), result) for shape, result in work.parts.outputs]
     task = carried(work, f"{call.reduction.name} of {call.formula!r}")
     graph = Graph(call.reduction.name, (task.__dask_tokenize__(),), list(values.values()))
 
-    def blocks(variables: Sequence[Variable], chunk: int) -> list[Any]:
-        own = [(values[v], 0 if v.category is Category.PARAMETER else chunk) for v in variables]
-        return [block(x, (k, *((0,) if x.ndim > 1 else ()))) for x, k in own]
+    def at(row: int, column: int) -> list[Any]:
+        place = {outer: row, reduced: column, Category.PARAMETER: 0}
+        return [block(x, (place[v.category], *((0,) if x.ndim > 1 else ()))) for v, x in values.items()]
 
-    met = [graph.add("columns", (k,), (pair_work.columns_of, task, blocks(inner, k))) for k in range(len(columns))]
     tasks: dict[tuple[int, ...], tuple[Any, ...]] = {}
     ends = [sum(columns[:k]) for k in range(len(columns))]
     for row in range(len(rows)):
         if len(columns) == 1:
-            tasks[(row,)] = (pair_work.whole, task, blocks(work.outer, row), met[0])
+            tasks[(row,)] = (pair_work.whole, task, at(row, 0))
             continue
         parts = [
-            graph.add("part", (row, k), (pair_work.part, task, first, blocks(work.outer, row), met[k]))
-            for k, first in enumerate(ends)
+            graph.add("part", (row, k), (pair_work.part, task, first, at(row, k))) for k, first in enumerate(ends)
         ]
         last = graph.tree("merge", parts, pair_work.merge, task, place=(row,))
         tasks[(row,)] = (pair_work.finish, task, sum(columns), last)

@@ -162,24 +162,25 @@ def test_the_same_chunks_give_the_same_bits(here: cm.Context, mode: str, rng: np
 
 
 @pytest.mark.parametrize(("limit", "copies"), [("1G", 4), ("1M", 0)])
-def test_columns_are_copied_to_the_device_once(
+def test_a_worker_copies_columns_to_its_device_once(
     limit: str, copies: int, here: cm.Context, mode: str, monkeypatch: pytest.MonkeyPatch, rng: np.random.Generator
 ) -> None:
-    """Not at all where they have no room: then rows and columns are streamed. No copy outlives the computation."""
+    """Not at all where they have no room: then rows and columns are streamed."""
     from clmapreduce.dask import pair_work
 
     x, y, b = (rng.integers(-9, 9, shape).astype(np.float32) for shape in ((1_000, 2), (80_000, 2), (80_000, 1)))
-    X, Y, B = (da.from_array(each, chunks=(300 if each is x else 40_000, -1)) for each in (x, y, b))
-    uploaded: list[int] = []
-    upload = pair_work.upload
-    monkeypatch.setattr(pair_work, "upload", lambda a, c: uploaded.append(len(a)) or upload(a, c))
+    X, Y, B = (da.from_array(each, chunks=(300 if each is x else 40_000, -1)).persist() for each in (x, y, b))
+    monkeypatch.setattr(pair_work, "is_worker", lambda: True)
     here.wait()
     gc.collect()
     monkeypatch.setenv("CLMR_MEMORY_LIMIT", limit)
-    call = (cm.Vi(X) * cm.Vj(Y)).sum(-1) @ B
-    for _ in range(2):
-        np.testing.assert_array_equal(call.compute(), x @ (y.T @ b))
-    assert uploaded == 2 * copies * [40_000]
+    for factor in (1, 2):
+        call = (factor * cm.Vi(X) * cm.Vj(Y)).sum(-1) @ B
+        np.testing.assert_array_equal(call.compute(), factor * (x @ (y.T @ b)))
+        assert len(pair_work.COPIES) == copies
+    del call, Y, B
+    gc.collect()
+    assert not len(pair_work.COPIES)
 
 
 def test_explain_is_of_one_chunk(here: cm.Context, x: np.ndarray, y: np.ndarray) -> None:

@@ -42,7 +42,13 @@ def line() -> tuple[Any, ...]:
 
 
 def points(dim: int) -> Callable[[], tuple[Any, ...]]:
+    """Standard normal ones."""
     return lambda: tuple(np.random.default_rng(k).standard_normal((MANY, dim), dtype="f4") for k in range(2))
+
+
+def near(dim: int) -> Callable[[], tuple[Any, ...]]:
+    """Points of a cube of unit diagonal."""
+    return lambda: tuple(np.random.default_rng(k).random((MANY, dim), dtype="f4") * dim**-0.5 for k in range(2))
 
 
 def tens() -> tuple[Any, ...]:
@@ -54,6 +60,10 @@ def distances(x: Any, y: Any) -> Any:
     return ((cm.LazyTensor(x[:, None]) - cm.LazyTensor(y[None])) ** 2).sum(-1)
 
 
+def gaussian(x: Any, y: Any) -> Any:
+    return (-distances(x, y)).exp().sum(1)
+
+
 def product(x: Any, offsets: Any) -> Any:
     return cm.spmv((offsets, np.arange(LONG) % (LONG // 10), x), x[: LONG // 10])
 
@@ -63,11 +73,18 @@ CALLS: dict[str, tuple[Callable[[], tuple[Any, ...]], Callable[..., Any]]] = {
     "map sin(x) + x²": (line, cm.Map(lambda v: cm.math.sin(v) + v * v)),
     "running sum": (line, cm.Scan("sum")),
     "softmax": (line, softmax),
-    "Gaussian sum, D = 3": (points(3), lambda x, y: (-distances(x, y)).exp().sum(1)),
-    "Gaussian sum, D = 50": (points(50), lambda x, y: (-distances(x, y)).exp().sum(1)),
+    "Gaussian sum, D = 3": (points(3), gaussian),
+    "Gaussian sum, D = 8": (points(8), gaussian),
+    "Gaussian sum, D = 16": (points(16), gaussian),
+    "Gaussian sum, D = 16, unit cube": (near(16), gaussian),
+    "Gaussian sum, D = 24": (points(24), gaussian),
+    "Gaussian sum, D = 24, unit cube": (near(24), gaussian),
+    "Gaussian sum, D = 50": (points(50), gaussian),
     "sum of logarithms, D = 3": (points(3), lambda x, y: (1 + distances(x, y)).log().sum(1)),
     "logsumexp, D = 3": (points(3), lambda x, y: (-distances(x, y)).logsumexp(1)),
+    "logsumexp, D = 50": (points(50), lambda x, y: (-distances(x, y)).logsumexp(1)),
     "10 nearest, D = 3": (points(3), lambda x, y: distances(x, y).argKmin(10, axis=1)),
+    "10 nearest, D = 50": (points(50), lambda x, y: distances(x, y).argKmin(10, axis=1)),
     "sums of segments": (tens, cm.segmented_reduce),
     "sums by key": (tens, lambda x, offsets: cm.reduce_by_key(np.arange(LONG) // 10, x)[1]),
     "sparse product": (tens, product),

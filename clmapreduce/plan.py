@@ -127,7 +127,8 @@ class Stage:
     """One launch: `groups` groups of `group_size`; arguments are array names and sizes in the kernel's order.
 
     share: the indices (rows) of a group, where the launch goes window by window; 0 where it does not. local: arrays of
-    which a group reads and writes what belongs to its own window, or is passed on to the next one.
+    which a group reads and writes what belongs to its own window, or is passed on to the next one. redo: an array in
+    which an earlier launch marks what it gave up; where nothing is marked, this launch is not needed.
     """
 
     spec: KernelSpec
@@ -138,6 +139,12 @@ class Stage:
     writes: tuple[str, ...]
     share: int = 0
     local: tuple[str, ...] = ()
+    redo: str = ""
+
+
+def redoing(stages: Iterable[Stage], redo: str) -> list[Stage]:
+    """Stages that are needed only for what an array marks."""
+    return [replace(stage, redo=redo) for stage in stages]
 
 
 @dataclass(frozen=True)

@@ -84,19 +84,21 @@ class PlanCache(Cache[Executable]):
     def __init__(self) -> None:
         super().__init__(PLANS)
         self._uses: Counter[Any] = Counter()
+        self._held: dict[Executable, set[Any]] = {}  # plans may get kernels later, which do not count
         self.nbytes = 0
 
     def _too_many(self) -> bool:
         return super()._too_many() or self.nbytes > KERNEL_BYTES
 
     def _added(self, entry: Executable) -> None:
-        for kernel in entry.kernels:
+        self._held[entry] = entry.kernels
+        for kernel in self._held[entry]:
             self._uses[kernel] += 1
             if self._uses[kernel] == 1:
                 self.nbytes += kernel.nbytes
 
     def _removed(self, entry: Executable) -> None:
-        for kernel in entry.kernels:
+        for kernel in self._held.pop(entry):
             self._uses[kernel] -= 1
             if not self._uses[kernel]:
                 del self._uses[kernel]

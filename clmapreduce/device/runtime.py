@@ -5,9 +5,10 @@ The scheduler's and the renderer's errors become ours here.
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable, Collection, Hashable, Mapping, MutableMapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import nullcontext
+from contextlib import nullcontext, suppress
 from dataclasses import fields
 from functools import partial
 from types import TracebackType
@@ -40,6 +41,11 @@ MOST_COMPILERS = 4
 """Threads that build kernels at once."""
 FEW_KERNELS = 2
 """So many are built one after the other. NVIDIA's compiler holds a lock for part of the time, so two gain nothing."""
+
+PATIENCE = 0.5
+"""Seconds that a first call waits to see whether kernels for what was given up are needed; about as long as building
+one takes.
+"""
 
 
 class _Translated:
@@ -109,12 +115,12 @@ def remember(data: bytes, *parts: str) -> None:
 
 
 class Built:
-    """The kernel of a spec; launches that need it keep it."""
+    """The kernel of a spec; launches that need it keep it. compiled: whether from source, in this process."""
 
-    __slots__ = ("__weakref__", "kernel")
+    __slots__ = ("__weakref__", "compiled", "kernel")
 
-    def __init__(self, kernel: hostsched.Kernel) -> None:
-        self.kernel = kernel
+    def __init__(self, kernel: hostsched.Kernel, compiled: bool) -> None:
+        self.kernel, self.compiled = kernel, compiled
 
 
 class Launch:
@@ -225,7 +231,10 @@ class Executable:
     """A plan whose kernels are built on one queue; `submit` launches it. on_device: gives a table's copy on the device.
     work: the plan's operations, roughly: each of its launches has so many at most.
 
-    tables: the copies of the plan's tables. launches: one for each stage. key: under which a context's cache holds it.
+    Where the driver compiles in threads and the kernels are not on disk, those that compute again what others gave up
+    come later: a thread builds them after the first call, or that call does if something was given up.
+
+    tables: the copies of the plan's tables. key: under which a context's cache holds it.
     """
 
     key: Hashable = None
@@ -237,17 +246,57 @@ class Executable:
         check_groups(plan, queue.facts)
         self.plan, self.work = plan, work
         self.tables = {name: on_device(table) for name, table in plan.tables.items()}
-        self._queue = queue
+        self._queue, self._known = queue, kernels
         self._replays: dict[Hashable, hostsched.Replay] = {}
-        built = _build_kernels([stage.spec for stage in plan.stages], queue, kernels)
-        self.launches = [
-            Launch(stage, kernel, stage_narrow(stage), work) for stage, kernel in zip(plan.stages, built, strict=True)
-        ]
+        self._completing = threading.Lock()
+        self._compiler: threading.Thread | None = None
+        self._late: Any = None
+        self._launches: dict[int, Launch] = {}
+        needed, redoing = ([n for n, s in enumerate(plan.stages) if bool(s.redo) is redo] for redo in (False, True))
+        compiled = self._build(needed)
+        if not compiled or all(plan.stages[n].spec in kernels for n in redoing) or not compiles_beside(queue):
+            self._build(redoing)
+
+    def _build(self, numbers: Sequence[int]) -> bool:
+        """Builds the kernels of some stages. Whether the compiler did one of them."""
+        stages = [self.plan.stages[n] for n in numbers]
+        built = _build_kernels([stage.spec for stage in stages], self._queue, self._known)
+        for n, stage, kernel in zip(numbers, stages, built, strict=True):
+            self._launches[n] = Launch(stage, kernel, stage_narrow(stage), self.work)
+        return any(kernel.compiled for kernel in built)
+
+    @property
+    def is_complete(self) -> bool:
+        """Whether all kernels are built."""
+        return len(self._launches) == len(self.plan.stages)
+
+    @property
+    def launches(self) -> list[Launch]:
+        """One for each stage."""
+        self.complete()
+        return [self._launches[n] for n in range(len(self.plan.stages))]
+
+    def complete(self) -> None:
+        """Builds the kernels that are not built yet."""
+        if not self.is_complete:
+            with self._completing:
+                self._build([n for n in range(len(self.plan.stages)) if n not in self._launches])
+
+    def _complete_beside(self) -> None:
+        """Lets a thread build the kernels that are not built yet. Python waits for it before it ends."""
+
+        def compile() -> None:
+            with suppress(ClMapReduceError):  # raised where the kernels are needed
+                self.complete()
+
+        if self._compiler is None:
+            self._compiler = threading.Thread(target=compile, name="clmapreduce-compiler")
+            self._compiler.start()
 
     @property
     def kernels(self) -> set[hostsched.Kernel]:
         """The kernels that it launches."""
-        return {launch.kernel for launch in self.launches}
+        return {launch.kernel for launch in list(self._launches.values())}
 
     def replay(self, constants: Mapping[str, tuple[int, ...]], numbers: Collection[str]) -> hostsched.Replay:
         """The launches, to be submitted many times on changing arrays.
@@ -281,14 +330,57 @@ class Executable:
                 if name not in arrays:
                     arrays[name] = take(self._queue, nbytes)
                     scratch.append(arrays[name])
-            return hostsched.JobGraph([*before, *(launch.job(arrays) for launch in self.launches), *after]).submit(
-                self._queue, wait_for
-            )
+            if not self.is_complete and isinstance(wait_for, (tuple, list)) and not wait_for:
+                return self._submit_needed(arrays, before, after)
+            jobs = [*before, *(launch.job(arrays) for launch in self.launches), *after]
+            return hostsched.JobGraph(jobs).submit(self._queue, wait_for)
         except hostsched.HostSchedError as error:
             raise translation(error) from error
         finally:
             for buffer in scratch:
                 self._queue.arena.give(buffer)
+
+    def _submit_needed(
+        self, arrays: Mapping[str, Any], before: Sequence[Any], after: Sequence[Any]
+    ) -> hostsched.Submission:
+        """As `submit`, for a call that waits for nothing. Looks at what was given up before it builds a kernel for
+        that; then a thread builds those that were not needed.
+        """
+        queue, idle = self._queue, set[str]()
+        jobs = [*before]
+        for n, stage in enumerate(self.plan.stages):
+            if stage.redo not in idle and n not in self._launches:
+                submission = hostsched.JobGraph(jobs).submit(queue)
+                jobs = []
+                if self._is_marked(stage.redo, arrays):
+                    self.complete()
+                else:
+                    idle.add(stage.redo)
+            if stage.redo in idle:
+                idle.update(stage.writes)  # marks of a launch that does not run
+            else:
+                jobs.append(self._launches[n].job(arrays))
+        jobs += after
+        if jobs:
+            submission = hostsched.JobGraph(jobs).submit(queue)
+        self._complete_beside()
+        return submission
+
+    def _is_marked(self, name: str, arrays: Mapping[str, Any]) -> bool:
+        """Whether an array marks something; also where that takes longer to see than a kernel takes to be built."""
+        marks = np.empty(self.plan.scratch[name], np.uint8)
+        submission = hostsched.JobGraph([hostsched.ReadJob(arrays[name], marks)]).submit(self._queue)
+        try:
+            self._queue.wait_for([submission], PATIENCE)
+        except hostsched.TimedOut:
+            self._late = submission, marks  # the copy goes on
+            return True
+        return bool(marks.any())
+
+
+def compiles_beside(queue: hostsched.Queue) -> bool:
+    """Whether the driver may compile while others use it."""
+    return queue.facts.traits.compiles_at_once
 
 
 def check_groups(plan: Plan, facts: hostsched.DeviceFacts) -> None:
@@ -317,16 +409,17 @@ def _build_kernels(
         waits = [build if pool is None else pool.submit(build).result for build in builds]
         for number, (spec, wait) in enumerate(zip(new, waits, strict=True), start=1):
             hostsched.announce(f"compiling {spec.kernel}, {number} of {len(new)}")
-            known[spec] = kernels[spec] = Built(wait())
+            known[spec] = kernels[spec] = wait()
     if new:
         hostsched.announce("")
     return [built for spec in specs if (built := known[spec]) is not None]
 
 
-def _build_kernel(spec: KernelSpec, queue: hostsched.Queue) -> hostsched.Kernel:
+def _build_kernel(spec: KernelSpec, queue: hostsched.Queue) -> Built:
     with translated():
         source = source_of(spec)
         options = (*(CONTRACTING if may_contract(source) else ()), *BUILD_OPTIONS, *spec.options)
         if divides_correctly(source):
             options = (*options, *queue.facts.traits.correct_division)
-        return hostsched.build(queue, source, options, dump_name=spec.kernel).kernel(spec.kernel)
+        program = hostsched.build(queue, source, options, dump_name=spec.kernel)
+        return Built(program.kernel(spec.kernel), program.compiled)

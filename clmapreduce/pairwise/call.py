@@ -96,10 +96,15 @@ def reduce_pairs(
     if record is not None and isinstance(prepared, Prepared):  # all arguments are right
         record(RecordedCall(call, arrays, options.mode, prepared.call.context, ranges))
         prepared = prepare_pairs(call, arrays, options, ranges=ranges)
-    if request is not None and isinstance(prepared, Prepared) and is_repeatable(prepared):
+    if request is not None and isinstance(prepared, Prepared) and _is_ready(prepared):
         calls.put(request, ReadyCall(prepared))
     results = prepared.run() if isinstance(prepared, Prepared) else prepared
     return results[0] if len(results) == 1 else tuple(results)
+
+
+def _is_ready(prepared: Prepared) -> bool:
+    """Whether a call may be repeated as it is: all kernels are built."""
+    return is_repeatable(prepared) and prepared.executable.is_complete
 
 
 def _request(call: PairCall, arrays: Mapping[Variable, Any], options: Options) -> CallRequest | None:

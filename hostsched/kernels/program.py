@@ -80,11 +80,12 @@ def program_bytes(space: LockedContext) -> int:
 
 
 class Program:
-    """A built program; `kernel(name)` gives its kernels."""
+    """A built program; `kernel(name)` gives its kernels. compiled: whether from source, in this process."""
 
-    def __init__(self, program: _Program, source: str, space: LockedContext) -> None:
+    def __init__(self, program: _Program, source: str, space: LockedContext, compiled: bool) -> None:
         self.cl = program
         self.source = source
+        self.compiled = compiled
         self._space = space
         self._kernels: dict[str, Kernel] = {}
 

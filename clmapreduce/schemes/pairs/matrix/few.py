@@ -15,7 +15,7 @@ from clmapreduce.lowering.bilinear import Factoring, factored_pair
 from clmapreduce.lowering.lower import MOST_UNROLLED, UNROLLED
 from clmapreduce.lowering.pair import Pair
 from clmapreduce.modes import ComputeMode
-from clmapreduce.plan import Arguments, Facts, LocalArray, Plan, Stage
+from clmapreduce.plan import Arguments, Facts, LocalArray, Plan, Stage, redoing
 from clmapreduce.schemes.common.kernel_data import Target
 from clmapreduce.schemes.common.local_arrays import accumulators, shrink_to_fit
 from clmapreduce.schemes.pairs.fallback import Launches
@@ -210,7 +210,10 @@ class _Matrix:
         of local memory for their tiles.
         """
         fine, formula = (REDO, REDO_FORMULA), (REDO_FORMULA,)
-        return [self._again_stage(False, fine, memory), self._again_stage(True, formula, memory)]
+        return [
+            *redoing([self._again_stage(False, fine, memory)], REDO),
+            *redoing([self._again_stage(True, formula, memory)], REDO_FORMULA),
+        ]
 
     def _again_stage(self, last: bool, flags: tuple[str, ...], memory: int) -> Stage:
         """last: whether by the formula alone. flags: the arrays of who is computed, and of who gives up again, if

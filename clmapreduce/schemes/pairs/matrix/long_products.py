@@ -4,13 +4,13 @@ as in a matrix product, and fold what comes out of it where it is.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 from typing import ClassVar
 
 from clmapreduce.domain.partition import Partition, PartitionLimits
 from clmapreduce.modes import ComputeMode
-from clmapreduce.plan import Arguments, LocalArray, Plan, Stage
+from clmapreduce.plan import Arguments, LocalArray, Plan, Stage, redoing
 from clmapreduce.schemes.common.kernel_data import Target
 from clmapreduce.schemes.common.local_arrays import accumulators, shrink_to_fit
 from clmapreduce.schemes.pairs.fallback import Launches, Unfinished
@@ -86,7 +86,8 @@ class _Tiling(LongSides):
             return Launches([], {})
         after = Unfinished(self.partition, 1, REDO)
         launches = redo_by_tiles(self.layout, self.domain, self.mode, self.facts, self.text.rows, after)
-        return replace(launches, scratch=launches.scratch | {REDO: 4 * self.partition.groups * self.domain.batch})
+        scratch = launches.scratch | {REDO: 4 * self.partition.groups * self.domain.batch}
+        return Launches(redoing(launches.stages, REDO), scratch)
 
     @cached_property
     def kernel(self) -> LongProductsKernel:

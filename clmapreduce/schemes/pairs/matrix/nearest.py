@@ -12,7 +12,7 @@ from clmapreduce.domain.dense import Pairwise
 from clmapreduce.domain.partition import Partition, PartitionLimits
 from clmapreduce.dtypes import FLOAT32, INT32
 from clmapreduce.modes import ComputeMode, Scope
-from clmapreduce.plan import Arguments, LocalArray, Plan, Stage
+from clmapreduce.plan import Arguments, LocalArray, Plan, Stage, redoing
 from clmapreduce.reductions.pairs.kmin import BoundKMin
 from clmapreduce.schemes.common.kernel_data import Target
 from clmapreduce.schemes.common.local_arrays import shrink_to_fit
@@ -295,10 +295,11 @@ class NearestColumns(MatrixScheme[MatrixNearestBox]):
         if tiling.barred:
             buckets = tiling.buckets * tiling.looked.splits
             why += f", bars from every {box.sample} tiles, the best of {buckets} buckets of them"
-        stages = [*tiling.before(), *tiling.bar_stages(), tiling.stage(), tiling.listed_stage(), *fallback.stages]
-        domain, mode, tables = self.domain, self.mode, partition.tables
+        domain, mode, tables, again = self.domain, self.mode, partition.tables, [*fallback.stages]
         if fallback.partition.partial:
-            stages.append(merge_stage(tiling.exact, domain, mode, self.facts, fallback.box, fallback.partition, REDO))
+            again.append(merge_stage(tiling.exact, domain, mode, self.facts, fallback.box, fallback.partition, REDO))
+        before = [*tiling.before(), *tiling.bar_stages(), tiling.stage(), tiling.listed_stage()]
+        stages = [*before, *redoing(again, REDO)]
         return Plan(tuple(stages), tiling.scratch, mode, Scope.DEVICE, domain.narrow, why, tables=tables)
 
     def _tiling(self, box: MatrixNearestBox) -> _Nearest:

@@ -1,0 +1,123 @@
+"""Kernels that compute again what others gave up: built after the first call, or by it where that needs them."""
+
+from __future__ import annotations
+
+import itertools
+from dataclasses import replace
+
+import numpy as np
+import pyopencl as cl
+import pytest
+from support.oracles import assert_same
+
+import clmapreduce as cm
+from clmapreduce.calls.arguments import gather
+from clmapreduce.device import runtime
+from clmapreduce.device.array import DeviceArray, empty
+from clmapreduce.device.runtime import Executable
+from clmapreduce.domain.line import Line
+from clmapreduce.formula.trace import trace
+from clmapreduce.modes import ComputeMode
+from clmapreduce.plan import Plan, redoing
+from clmapreduce.planning.lines import MapRequest
+from clmapreduce.schemes.common.boxes import launch_box
+
+LENGTH = 5_003
+COMPLETE = cl.command_execution_status.COMPLETE
+NUMBERS = itertools.count(1000)
+"""In the text of kernels, so that each is a new one."""
+
+
+@pytest.fixture(autouse=True)
+def cold(context: cm.Context, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A driver that compiles beside others, and whose binaries are not on disk."""
+    if context.device.facts.traits.keeps_kernels:
+        pytest.skip("the driver keeps its kernels, and does not tell whether it compiled one")
+    monkeypatch.setenv("CLMR_NO_CACHE", "1")
+    monkeypatch.setattr(runtime, "compiles_beside", lambda queue: True)
+
+
+def plan_of(formula: str, context: cm.Context, x: DeviceArray, writes: str) -> Plan:
+    """The plan of a map whose result is an array of this name."""
+    arguments = gather([x], context)
+    traced = trace(cm.Map(formula).function, [s.input(0) for s in arguments.signature], "the map")
+    box = launch_box("map", ComputeMode.PARALLEL, context.facts)
+    plan = MapRequest(traced, Line(LENGTH), ComputeMode.PARALLEL, box).planned(context.facts)
+    (stage,) = plan.stages
+    names = tuple(writes if a == "out0" else a for a in stage.arguments)
+    return replace(plan, stages=(replace(stage, arguments=names, writes=(writes,)),))
+
+
+def executable_of(context: cm.Context, x: DeviceArray) -> tuple[Executable, int]:
+    """x + 1, and, where a number is above 5, x * k for all; and k."""
+    number = next(NUMBERS)
+    marks = plan_of("where(x > 5, 1, 0)", context, x, "redo0")
+    first = plan_of(f"x + {number}", context, x, "out0")
+    again = plan_of(f"x * {number}", context, x, "out0")
+    stages = (*marks.stages, *first.stages, *redoing(again.stages, "redo0"))
+    plan = replace(first, stages=stages, scratch={"redo0": 8 * LENGTH})
+    return Executable(plan, context.queue, {}, lambda table: pytest.fail("there is none")), number
+
+
+def submitted(executable: Executable, context: cm.Context, x: DeviceArray, *wait_for: cl.Event) -> DeviceArray:
+    out = empty(x.shape, x.dtype, context)
+    executable.submit({"in0": x.memory, "out0": out.memory}, wait_for)
+    return out
+
+
+def test_nothing_was_given_up(context: cm.Context, rng: np.random.Generator) -> None:
+    """The kernel is built by a thread, and launched from then on."""
+    values = rng.integers(-5, 6, LENGTH).astype(np.float32)
+    x = cm.array(values, context)
+    executable, number = executable_of(context, x)
+    assert not executable.is_complete
+    assert_same(submitted(executable, context, x).to_numpy(), values + number)
+    assert executable._compiler is not None
+    executable._compiler.join()
+    assert executable.is_complete
+    assert_same(submitted(executable, context, x).to_numpy(), values * number)
+
+
+def test_what_was_given_up_is_computed_again(context: cm.Context, rng: np.random.Generator) -> None:
+    values = rng.integers(-5, 6, LENGTH).astype(np.float32)
+    values[rng.integers(LENGTH)] = 6
+    x = cm.array(values, context)
+    executable, number = executable_of(context, x)
+    assert_same(submitted(executable, context, x).to_numpy(), values * number)
+    assert executable.is_complete
+
+
+def test_no_call_waits_for_an_event_that_it_was_given(context: cm.Context, rng: np.random.Generator) -> None:
+    """Nor for one that an earlier call was given, longer than it has patience."""
+    values = rng.integers(-5, 6, LENGTH).astype(np.float32)
+    x = cm.array(values, context)
+    gate = cl.UserEvent(context.queue.context)
+    try:
+        late = cm.Map("x + 0")(x, wait_for=[gate])
+        (first, one), (second, two) = executable_of(context, x), executable_of(context, late)
+        results = submitted(first, context, x, gate), submitted(second, context, late)
+        assert first.is_complete and second.is_complete
+        assert not any(result.done() for result in results)
+    finally:
+        gate.set_status(COMPLETE)
+    for result, number in zip(results, (one, two), strict=True):
+        assert_same(result.to_numpy(), values * number)
+
+
+def test_a_kernel_that_does_not_build_is_told_of_where_it_is_needed(
+    context: cm.Context, rng: np.random.Generator, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    values = rng.integers(-5, 6, LENGTH).astype(np.float32)
+    x = cm.array(values, context)
+    executable, number = executable_of(context, x)
+
+    def refuse(*args: object) -> None:
+        raise cm.BuildError("no such thing")
+
+    monkeypatch.setattr(runtime, "_build_kernel", refuse)
+    assert_same(submitted(executable, context, x).to_numpy(), values + number)
+    assert executable._compiler is not None
+    executable._compiler.join()
+    values[7] = 6
+    with pytest.raises(cm.BuildError, match="no such thing"):
+        submitted(executable, context, cm.array(values, context))

@@ -248,7 +248,7 @@ class Executable:
         self.tables = {name: on_device(table) for name, table in plan.tables.items()}
         self._queue, self._known = queue, kernels
         self._replays: dict[Hashable, hostsched.Replay] = {}
-        self._completing = threading.Lock()
+        self._completing = threading.RLock()
         self._compiler: threading.Thread | None = None
         self._late: Any = None
         self._launches: dict[int, Launch] = {}

@@ -14,8 +14,8 @@ from clmapreduce.checks import choice
 from clmapreduce.dask.carried import Carried, carried
 from clmapreduce.dask.graph import Graph
 from clmapreduce.dask.home import home
-from clmapreduce.dask.segment_work import SegmentWork
 from clmapreduce.dask.segments import aligned, blocks
+from clmapreduce.dask.work.segments import SegmentWork
 from clmapreduce.errors import ModeError, ShapeError
 from clmapreduce.segmented.inputs import columns
 from clmapreduce.segmented.keys import run_lengths

@@ -12,12 +12,12 @@ import numpy as np
 from clmapreduce.calls.arguments import Arguments, Described, gather, gather_rows
 from clmapreduce.calls.tables import Table
 from clmapreduce.checks import choice, switch
-from clmapreduce.dask import line_work
 from clmapreduce.dask.carried import Carried, carried
 from clmapreduce.dask.graph import BlockInfos, Graph, as_chunked, block, places_of, without_empty_chunks, word
 from clmapreduce.dask.home import home
-from clmapreduce.dask.line_work import LineWork
 from clmapreduce.dask.passes import Passes
+from clmapreduce.dask.work import lines as line_work
+from clmapreduce.dask.work.lines import LineWork
 from clmapreduce.device.convert import host_array
 from clmapreduce.errors import ModeError, ShapeError
 from clmapreduce.formula.formula import value_dtype

@@ -9,10 +9,10 @@ import dask.array as da
 import numpy as np
 
 from clmapreduce.checks import quoted
-from clmapreduce.dask import pair_work
 from clmapreduce.dask.carried import carried
 from clmapreduce.dask.graph import Graph, as_chunked, block, without_empty_chunks
-from clmapreduce.dask.pair_work import PairWork
+from clmapreduce.dask.work import pairs as pair_work
+from clmapreduce.dask.work.pairs import PairWork
 from clmapreduce.dtypes import DType
 from clmapreduce.errors import ModeError, ShapeError
 from clmapreduce.pairwise.call import PairCall

@@ -10,11 +10,11 @@ import numpy as np
 
 from clmapreduce.calls.chunked import is_chunked
 from clmapreduce.calls.options import Options
-from clmapreduce.dask import segment_work
 from clmapreduce.dask.carried import Carried, carried
 from clmapreduce.dask.graph import Graph, Place, as_chunked, block, without_empty_chunks
 from clmapreduce.dask.home import home
-from clmapreduce.dask.segment_work import SegmentWork
+from clmapreduce.dask.work import segments as segment_work
+from clmapreduce.dask.work.segments import SegmentWork
 from clmapreduce.errors import ArgumentError, ModeError
 from clmapreduce.segmented.check import settled
 from clmapreduce.segmented.geometry import geometry

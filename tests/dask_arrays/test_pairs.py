@@ -161,26 +161,26 @@ def test_the_same_chunks_give_the_same_bits(here: cm.Context, mode: str, rng: np
     assert {lazy.compute(num_workers=workers).tobytes() for workers in (1, 2, 4)} == {first}
 
 
-@pytest.mark.parametrize(("limit", "copies"), [("1G", 4), ("1M", 0)])
+@pytest.mark.parametrize(("limit", "count"), [("1G", 4), ("1M", 0)])
 def test_a_worker_copies_columns_to_its_device_once(
-    limit: str, copies: int, here: cm.Context, mode: str, monkeypatch: pytest.MonkeyPatch, rng: np.random.Generator
+    limit: str, count: int, here: cm.Context, mode: str, monkeypatch: pytest.MonkeyPatch, rng: np.random.Generator
 ) -> None:
     """Not at all where they have no room: then rows and columns are streamed."""
-    from clmapreduce.dask import pair_work
+    from clmapreduce.dask.work import copies
 
     x, y, b = (rng.integers(-9, 9, shape).astype(np.float32) for shape in ((1_000, 2), (80_000, 2), (80_000, 1)))
     X, Y, B = (da.from_array(each, chunks=(300 if each is x else 40_000, -1)).persist() for each in (x, y, b))
-    monkeypatch.setattr(pair_work, "is_worker", lambda: True)
+    monkeypatch.setattr(copies, "is_worker", lambda: True)
     here.wait()
     gc.collect()
     monkeypatch.setenv("CLMR_MEMORY_LIMIT", limit)
     for factor in (1, 2):
         call = (factor * cm.Vi(X) * cm.Vj(Y)).sum(-1) @ B
         np.testing.assert_array_equal(call.compute(), factor * (x @ (y.T @ b)))
-        assert len(pair_work.COPIES) == copies
+        assert len(copies.COPIES) == count
     del call, Y, B
     gc.collect()
-    assert not len(pair_work.COPIES)
+    assert not len(copies.COPIES)
 
 
 def test_explain_is_of_one_chunk(here: cm.Context, x: np.ndarray, y: np.ndarray) -> None:

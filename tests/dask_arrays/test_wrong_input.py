@@ -76,7 +76,7 @@ def test_functions_that_cannot_leave_their_process() -> None:
 
 def test_devices_of_unlike_precision() -> None:
     """A part left by a device without float64, beside others."""
-    from clmapreduce.dask.line_work import side_by_side
+    from clmapreduce.dask.work.lines import side_by_side
     from clmapreduce.reductions import operator
 
     with_float64, without = (operator("sum").bind(np.dtype(np.float32), "auto", fp64) for fp64 in (True, False))

@@ -1,4 +1,4 @@
-"""The work of tasks of reductions over pairs on a worker."""
+"""Chunks that several tasks take, on a worker's device: copied there once."""
 
 from __future__ import annotations
 
@@ -6,20 +6,12 @@ import sys
 import threading
 import weakref
 from collections import OrderedDict
-from collections.abc import Mapping, Sequence
-from functools import cached_property
+from collections.abc import Mapping
 from typing import Any
 
-from clmapreduce.calls.options import Options
-from clmapreduce.dask.carried import Carried
-from clmapreduce.dask.home import home
 from clmapreduce.device.array import DeviceArray, NumpyArray, upload
 from clmapreduce.device.context import Context
 from clmapreduce.device.tiles import room_of
-from clmapreduce.dtypes import DType
-from clmapreduce.pairwise.accumulators import Accumulators
-from clmapreduce.pairwise.call import PairCall
-from clmapreduce.pairwise.tiles.streamed import reduced
 from clmapreduce.vector.node import Category, Variable
 
 OF_ROOM = 4
@@ -87,55 +79,3 @@ def near(arrays: Mapping[Variable, NumpyArray], shared: Category, context: Conte
         COPIES.clear()
         return dict(arrays)
     return {v: COPIES.of(values, context) if v.category is shared else values for v, values in arrays.items()}
-
-
-class PairWork:
-    """What all tasks of a call share. dtype: of the arrays."""
-
-    def __init__(self, call: PairCall, variables: Sequence[Variable], dtype: DType, mode: str) -> None:
-        self.call, self.variables, self.dtype, self.mode = call, tuple(variables), dtype, mode
-
-    def __reduce__(self) -> Any:
-        return PairWork, (self.call, self.variables, self.dtype, self.mode)
-
-    @cached_property
-    def parts(self) -> Accumulators:
-        """What the call leaves of chunks of columns."""
-        return Accumulators(self.call, self.dtype)
-
-    def run(self, call: PairCall, values: Sequence[Any]) -> list[Any]:
-        """The results of a call on arrays of a chunk."""
-        context, shared = home(), Category.J if call.axis == 1 else Category.I
-        arrays = near(dict(zip(self.variables, values, strict=True)), shared, context)
-        results = reduced(call, arrays, Options(self.mode, context))
-        parts = results if isinstance(results, tuple) else (results,)
-        return [part.to_numpy() if isinstance(part, DeviceArray) else part for part in parts]
-
-
-def whole(task: Carried, values: Sequence[Any]) -> Any:
-    """The call itself, for rows that meet all columns at once."""
-    work: PairWork = task.value
-    return _results(work.run(work.call, values))
-
-
-def part(task: Carried, first: int, values: Sequence[Any]) -> Any:
-    """A chunk's accumulators."""
-    work: PairWork = task.value
-    return work.parts.of_part(work.run(work.parts.partial, values), first)
-
-
-def merge(task: Carried, parts: Sequence[Any]) -> Any:
-    """Accumulators of neighbouring chunks of columns as one, in order."""
-    work: PairWork = task.value
-    return work.parts.merged(parts)
-
-
-def finish(task: Carried, columns: int, accumulators: Any) -> Any:
-    """The results of rows."""
-    work: PairWork = task.value
-    return _results(work.parts.finished(accumulators, columns))
-
-
-def _results(results: list[Any]) -> Any:
-    return tuple(results) if len(results) > 1 else results[0]
-

@@ -10,7 +10,7 @@ import numpy as np
 
 from clmapreduce.dask.carried import Carried
 from clmapreduce.dask.home import home
-from clmapreduce.dask.line_work import side_by_side
+from clmapreduce.dask.work.lines import side_by_side
 from clmapreduce.dtypes import INT32, DType
 from clmapreduce.errors import FormulaError
 from clmapreduce.primitives.host import joined

@@ -1,0 +1,1 @@
+"""The work of Dask's tasks on a worker."""

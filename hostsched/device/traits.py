@@ -17,18 +17,17 @@ class DriverTraits:
     work-items exchange registers, a power of two and at most 32, the items of a warp. cpu_subgroups: the same by
     OpenCL's sub-groups, on CPUs whose vectors hold that many float32. wide_from: PoCL's version from which on
     its compiler takes operators on vectors of 512 bits, on CPUs that have them; None where its vocabulary says it all.
-    register_fragments: whether work-items hold
-    operands of matrix products in registers, in a known layout. limits_registers: whether the compiler accepts a limit
-    of an item's registers. groups_may_return: whether a group may leave a loop with barriers early, all its items
-    together. groups_progress: whether a group that has started goes on while others wait for it.
-    halves_wide_calls: whether the library's functions take vectors of at most 256 bits. vectors_of_half: whether the
-    compiler builds vectors of float16. keeps_kernels: whether the driver itself stores built kernels on disk.
-    compiles_at_once: whether several threads may build programs at once, and gain by it. retry_pauses: seconds before a
-    build is tried again that failed without an error in its log. counts_versions: whether launches of one kernel with
-    other grids or offsets must wait for each other. spin_us: how long a wait polls before it sleeps. one_waiter:
-    whether at most one thread may wait inside the driver. loads_late: whether threads of the driver load a kernel's
-    code when it is first launched. correct_division: build options with which quotients and square roots of float32 are
-    rounded correctly, where they are not without. short_offsets: whether kernels see a global offset as an int.
+    register_fragments: whether work-items hold operands of matrix products in registers, in a known layout.
+    limits_registers: whether the compiler accepts a limit of an item's registers. groups_may_return: whether a group
+    may leave a loop with barriers early, all its items together. groups_progress: whether a group that has started goes
+    on while others wait for it. halves_wide_calls: whether the library's functions take vectors of at most 256 bits.
+    vectors_of_half: whether the compiler builds vectors of float16. keeps_kernels: whether the driver itself stores
+    built kernels on disk. compiles_at_once: whether several threads may build programs at once, and gain by it.
+    retry_pauses: seconds before a build is tried again that failed without an error in its log. counts_versions:
+    whether launches of one kernel with other grids or offsets must wait for each other. one_waiter: whether at most one
+    thread may wait inside the driver. loads_late: whether threads of the driver load a kernel's code when it is first
+    launched. correct_division: build options with which quotients and square roots of float32 are rounded correctly,
+    where they are not without. short_offsets: whether kernels see a global offset as an int.
     quick_functions: whether logarithms, sines and cosines take an instruction or two where their errors may be small
     beside 1 only.
     """
@@ -47,7 +46,6 @@ class DriverTraits:
     compiles_at_once: bool = False
     retry_pauses: tuple[float, ...] = ()
     counts_versions: bool = False
-    spin_us: int = 100
     one_waiter: bool = False
     loads_late: bool = False
     correct_division: tuple[str, ...] = ()
@@ -61,7 +59,7 @@ _TRAITS = {
         groups_progress=True, vectors_of_half=False, correct_division=("-cl-fp32-correctly-rounded-divide-sqrt",),
         quick_functions=True, compiles_at_once=True, short_offsets=True,  # PTX has them in %envreg3, %envreg4, %envreg5
     ),
-    "intel": DriverTraits("intel", cpu_subgroups=16, groups_progress=True, spin_us=20, one_waiter=True),
+    "intel": DriverTraits("intel", cpu_subgroups=16, groups_progress=True, one_waiter=True),
     # PoCL fails to build, without an error in its log, where another process is writing the same kernel into its cache:
     # 1 of 200 cold starts, in groups of eight processes (PoCL 3.0). The build is right once the other has written.
     "pocl": DriverTraits(

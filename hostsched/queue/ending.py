@@ -22,8 +22,9 @@ from typing import Protocol
 import pyopencl as cl
 
 from hostsched.device.device import DeviceFacts
+from hostsched.driver.beside import join_threads
 from hostsched.driver.refusal import is_forked, refuse_from_now_on
-from hostsched.driver.waiting import COMPLETE, join_threads, poll
+from hostsched.driver.waiting import COMPLETE, poll
 from hostsched.errors import InterpreterEnding
 from hostsched.queue.shared_context import SharedContext
 

@@ -23,6 +23,12 @@ from hostsched.queue.submission import events_of
 
 __all__ = ["Queue"]
 
+_SPIN_US, _SHORT_SPIN_US, _SHORT_SPINS = 150, 20, 32
+"""How long a wait polls before it sleeps, or lets a thread wait inside the driver. On CPUs the waits after one that
+ended later poll shortly, so many of them. Entering a driver and waking take 0.1 ms; but who polls takes a core from
+the kernels, and Intel's runtime starts one thread fewer than there are cores: the thread that waits is its last worker.
+"""
+
 
 class Queue(Commands):
     """Commands on one device, as their class describes them with its arguments; waits for them; the arena of their
@@ -34,9 +40,7 @@ class Queue(Commands):
 
     def __init__(self, device: Device, profile: bool = False, context: cl.Context | None = None) -> None:
         super().__init__(device, profile, context)
-        # A short job ends within the spin, where a sleep or a thread would take longer: PoCL's take about 70 us.
-        # Intel's CPU runtime starts one thread fewer than there are cores: the thread that waits is its last worker.
-        self._spin_us = self.facts.traits.spin_us
+        self._short_spins = 0
         self._waits_in_driver = self.facts.kind == "cpu"
         self._waits_alone = self.facts.traits.one_waiter
         self.arena: Arena = self.space.arena
@@ -74,7 +78,11 @@ class Queue(Commands):
         """
         self.flush()
         alone = self._waits_alone or seconds < math.inf  # who asks again and again starts one thread, not one each time
-        status = poll(event, self._spin_us, self._waits_in_driver, seconds, alone)
+        began, spin_us = time.perf_counter(), _SHORT_SPIN_US if self._short_spins else _SPIN_US
+        status = poll(event, spin_us, self._waits_in_driver, seconds, alone)
+        took = 1e6 * (time.perf_counter() - began)
+        if self._waits_in_driver and took > _SHORT_SPIN_US:
+            self._short_spins = self._short_spins - 1 if self._short_spins else _SHORT_SPINS * (took > _SPIN_US)
         if self._in_flight:
             with self.lock:
                 self._in_flight.release()

@@ -26,7 +26,9 @@ from hostsched import (
     WriteJob,
     devices,
 )
-from hostsched.driver.waiting import join_threads, poll
+from hostsched.driver import beside
+from hostsched.driver.beside import join_threads
+from hostsched.driver.waiting import poll
 
 Axpb = Callable[[Queue], Callable[..., KernelJob]]
 Child = Callable[..., str]
@@ -152,10 +154,36 @@ def test_one_thread_waits_inside_a_driver_that_bears_no_more(device: Device) -> 
     for wait in waits:
         wait.start()
     for gate, wait in reversed(list(zip(gates, waits, strict=True))):
-        assert sum(thread.name == "hostsched-wait" for thread in threading.enumerate()) <= 1
+        assert len(beside._running) <= 1
         gate.set_status(cl.command_execution_status.COMPLETE)
         wait.join(10)
         assert not wait.is_alive()
+
+
+def test_a_thread_waits_for_one_event_after_another(device: Device, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As many threads as there are waits at a time; a few of them stay."""
+    monkeypatch.setattr(beside, "_idle", [])
+    started: list[object] = []
+
+    class Counted(beside._Waiter):
+        def __init__(self) -> None:
+            started.append(self)
+            super().__init__()
+
+    monkeypatch.setattr(beside, "_Waiter", Counted)
+    context = Queue(device).context
+    for most in (1, 8):
+        for _ in range(5):
+            gates = [cl.UserEvent(context) for _ in range(most)]
+            waits = [threading.Thread(target=poll, args=(gate, 0, True), daemon=True) for gate in gates]
+            for wait in waits:
+                wait.start()
+            for gate, wait in zip(gates, waits, strict=True):
+                gate.set_status(cl.command_execution_status.COMPLETE)
+                wait.join(10)
+                assert not wait.is_alive()
+            assert len(started) == 1 or most > 1
+            assert len(beside._idle) <= beside._MOST_IDLE
 
 
 def test_where_no_thread_starts_a_wait_polls(device: Device, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -168,6 +196,7 @@ def test_where_no_thread_starts_a_wait_polls(device: Device, monkeypatch: pytest
     timer = threading.Timer(0.05, gate.set_status, [cl.command_execution_status.COMPLETE])
     timer.start()
     with monkeypatch.context() as patch:
+        patch.setattr(beside, "_idle", [])
         patch.setattr(threading.Thread, "start", refuse)
         assert [poll(gate, 0, True, 30.0, alone) for alone in (False, True)] == [0, 0]
     timer.join()

@@ -194,7 +194,10 @@ def dask_rows(scale: float) -> list[DaskRow]:
         DaskRow(f"exp and sum, {long:,}", line(long), pipeline),
         DaskRow(f"scan, {long:,}", line(long), cm.Scan("sum")),
         DaskRow(f"segments of 64, {long:,}", line(long), lambda v: cm.segmented_reduce(v, offsets)),
-        DaskRow(f"sparse matrix, {sparse_rows:,} rows of 8", matrix, lambda c, d, x: cm.spmv((sizes, c, d), x)),
+        DaskRow(
+            f"sparse matrix, {sparse_rows:,} rows of 8, columns anywhere", matrix,
+            lambda c, d, x: cm.spmv((sizes, c, d), x),
+        ),
         DaskRow(f"sum, {longer:,}", line(longer), cm.Reduce("sum")),
         DaskRow(f"scan, {longer:,}", line(longer), cm.Scan("sum")),
     ]

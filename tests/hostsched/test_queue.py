@@ -8,6 +8,7 @@ import weakref
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
+from types import SimpleNamespace
 
 import numpy as np
 import pyopencl as cl
@@ -158,6 +159,32 @@ def test_one_thread_waits_inside_a_driver_that_bears_no_more(device: Device) -> 
         gate.set_status(cl.command_execution_status.COMPLETE)
         wait.join(10)
         assert not wait.is_alive()
+
+
+def test_waits_after_a_long_one_poll_shortly(device: Device, monkeypatch: pytest.MonkeyPatch) -> None:
+    """On CPUs, where polling takes a core from the kernels; waits that end at once say nothing."""
+    queue, clock, spins = Queue(device), [0.0], list[float]()
+    monkeypatch.setattr("hostsched.queue.queue.time", SimpleNamespace(perf_counter=lambda: clock[0]))
+
+    def took(seconds: float) -> float:
+        """How long a wait that takes so long would poll, in us."""
+
+        def poll(event: object, spin_us: float, *more: object) -> int:
+            spins.append(spin_us)
+            clock[0] += seconds
+            return 0
+
+        monkeypatch.setattr("hostsched.queue.queue.poll", poll)
+        queue.settle(cl.UserEvent(queue.context))
+        return spins[-1]
+
+    long = took(1e-4)
+    assert [took(1e-6), took(1e-4), took(1e-2)] == [long] * 3
+    after = [took(seconds) for _ in range(16) for seconds in (1e-4, 1e-6, 1e-2)]
+    short = after[0]
+    assert short == long if device.kind != "cpu" else short < long
+    assert after == [short] * 48
+    assert took(1e-4) == took(1e-4) == long
 
 
 def test_a_thread_waits_for_one_event_after_another(device: Device, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -285,12 +285,12 @@ class Executable:
     def _complete_beside(self) -> None:
         """Lets a thread build the kernels that are not built yet. Python waits for it before it ends."""
 
-        def compile() -> None:
+        def rest() -> None:
             with suppress(ClMapReduceError):  # raised where the kernels are needed
                 self.complete()
 
         if self._compiler is None:
-            self._compiler = threading.Thread(target=compile, name="clmapreduce-compiler")
+            self._compiler = threading.Thread(target=rest, name="clmapreduce-compiler")
             self._compiler.start()
 
     @property

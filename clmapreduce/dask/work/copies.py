@@ -9,6 +9,8 @@ from collections import OrderedDict
 from collections.abc import Mapping
 from typing import Any
 
+import numpy as np
+
 from clmapreduce.device.array import DeviceArray, NumpyArray, upload
 from clmapreduce.device.context import Context
 from clmapreduce.device.tiles import room_of
@@ -72,8 +74,9 @@ def near(arrays: Mapping[Variable, NumpyArray], shared: Category, context: Conte
     """Arrays as a call takes them: on a worker with a device that has memory of its own, those that other tasks take
     too are on the device. shared: the category of these.
     """
-    far = context.facts.lends_memory and context.queue.arena.least_limit is None
-    if far or not is_worker():
+    in_place = context.facts.lends_memory and context.queue.arena.least_limit is None
+    on_host = all(isinstance(values, np.ndarray) for values in arrays.values())
+    if in_place or not on_host or not is_worker():
         return dict(arrays)
     if OF_ROOM * sum(values.nbytes for values in arrays.values()) > room_of(context)[1]:  # it may be streamed
         COPIES.clear()

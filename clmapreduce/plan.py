@@ -142,7 +142,7 @@ class Stage:
     redo: str = ""
 
 
-def redoing(stages: Iterable[Stage], redo: str) -> list[Stage]:
+def where_marked(stages: Iterable[Stage], redo: str) -> list[Stage]:
     """Stages that are needed only for what an array marks."""
     return [replace(stage, redo=redo) for stage in stages]
 

@@ -15,7 +15,7 @@ from support.child_processes import with_library
 from support.oracles import assert_same
 
 import clmapreduce as cm
-import clmapreduce.device.cache
+import clmapreduce.device.plans.cache
 from clmapreduce.calls.options import Options
 from clmapreduce.calls.prepared import Prepared
 from hostsched import build
@@ -28,7 +28,7 @@ SOURCE = "__kernel void cmr_k{0}(__global int *out) {{ out[get_global_id(0)] = {
 @pytest.fixture
 def few(context: cm.Context, monkeypatch: pytest.MonkeyPatch) -> cm.Context:
     """A context of its own with room for a few plans and programs."""
-    monkeypatch.setattr(clmapreduce.device.cache, "PLANS", MOST)
+    monkeypatch.setattr(clmapreduce.device.plans.cache, "PLANS", MOST)
     monkeypatch.setattr(sys.modules["hostsched.compiler.build"], "_MAX_PROGRAMS", MOST)
     return cm.Context(context.device, cl_context=cl.Context([context.device.cl_device]))
 
@@ -78,7 +78,7 @@ def test_kernels_are_bounded_by_their_bytes(context: cm.Context, monkeypatch: py
     """Those of plans used last stay; plans of other lengths share a kernel, which counts once."""
     own = cm.Context(context.device, cl_context=cl.Context([context.device.cl_device]))
     one = program_bytes(own.queue.space)
-    monkeypatch.setattr(clmapreduce.device.cache, "KERNEL_BYTES", MOST * one)
+    monkeypatch.setattr(clmapreduce.device.plans.cache, "KERNEL_BYTES", MOST * one)
     monkeypatch.setattr(sys.modules["hostsched.compiler.build"], "_MAX_BYTES", MOST * one)
     for length in range(1, 9):
         cm.Map("x * 2")(np.arange(length), context=own)

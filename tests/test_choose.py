@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 from support.plans import FACTS, INTEL, MODES, PARALLEL, SEQUENTIAL, formula_of, map_plan
 
-from clmapreduce.device.runtime import check_groups
+from clmapreduce.device.plans.executable import check_groups
 from clmapreduce.errors import DeviceError, ModeError
 from clmapreduce.modes import ComputeMode, Scope
 from clmapreduce.plan import Facts

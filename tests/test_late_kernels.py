@@ -12,13 +12,14 @@ from support.oracles import assert_same
 
 import clmapreduce as cm
 from clmapreduce.calls.arguments import gather
-from clmapreduce.device import runtime
 from clmapreduce.device.array import DeviceArray, empty
-from clmapreduce.device.runtime import Executable
+from clmapreduce.device.plans import executable as executables
+from clmapreduce.device.plans.executable import Executable
 from clmapreduce.domain.line import Line
+from clmapreduce.dtypes import DType
 from clmapreduce.formula.trace import trace
 from clmapreduce.modes import ComputeMode
-from clmapreduce.plan import Plan, redoing
+from clmapreduce.plan import Plan, where_marked
 from clmapreduce.planning.lines import MapRequest
 from clmapreduce.schemes.common.boxes import launch_box
 
@@ -34,28 +35,28 @@ def cold(context: cm.Context, monkeypatch: pytest.MonkeyPatch) -> None:
     if context.device.facts.traits.keeps_kernels:
         pytest.skip("the driver keeps its kernels, and does not tell whether it compiled one")
     monkeypatch.setenv("CLMR_NO_CACHE", "1")
-    monkeypatch.setattr(runtime, "compiles_beside", lambda queue: True)
+    monkeypatch.setattr(executables, "compiles_beside", lambda queue: True)
 
 
-def plan_of(formula: str, context: cm.Context, x: DeviceArray, writes: str) -> Plan:
-    """The plan of a map whose result is an array of this name."""
+def plan_of(formula: str, context: cm.Context, x: DeviceArray, writes: str) -> tuple[Plan, DType]:
+    """The plan of a map whose result is an array of this name, and the result's dtype."""
     arguments = gather([x], context)
     traced = trace(cm.Map(formula).function, [s.input(0) for s in arguments.signature], "the map")
     box = launch_box("map", ComputeMode.PARALLEL, context.facts)
     plan = MapRequest(traced, Line(LENGTH), ComputeMode.PARALLEL, box).planned(context.facts)
     (stage,) = plan.stages
     names = tuple(writes if a == "out0" else a for a in stage.arguments)
-    return replace(plan, stages=(replace(stage, arguments=names, writes=(writes,)),))
+    return replace(plan, stages=(replace(stage, arguments=names, writes=(writes,)),)), traced.outputs[0].dtype
 
 
 def executable_of(context: cm.Context, x: DeviceArray) -> tuple[Executable, int]:
     """x + 1, and, where a number is above 5, x * k for all; and k."""
     number = next(NUMBERS)
-    marks = plan_of("where(x > 5, 1, 0)", context, x, "redo0")
-    first = plan_of(f"x + {number}", context, x, "out0")
-    again = plan_of(f"x * {number}", context, x, "out0")
-    stages = (*marks.stages, *first.stages, *redoing(again.stages, "redo0"))
-    plan = replace(first, stages=stages, scratch={"redo0": 8 * LENGTH})
+    marks, marked = plan_of("where(x > 5, 1, 0)", context, x, "redo0")
+    first, _ = plan_of(f"x + {number}", context, x, "out0")
+    again, _ = plan_of(f"x * {number}", context, x, "out0")
+    stages = (*marks.stages, *first.stages, *where_marked(again.stages, "redo0"))
+    plan = replace(first, stages=stages, scratch={"redo0": marked.itemsize * LENGTH})
     return Executable(plan, context.queue, {}, lambda table: pytest.fail("there is none")), number
 
 
@@ -114,7 +115,7 @@ def test_a_kernel_that_does_not_build_is_told_of_where_it_is_needed(
     def refuse(*args: object) -> None:
         raise cm.BuildError("no such thing")
 
-    monkeypatch.setattr(runtime, "_build_kernel", refuse)
+    monkeypatch.setattr(executables, "build_kernels", refuse)
     assert_same(submitted(executable, context, x).to_numpy(), values + number)
     assert executable._compiler is not None
     executable._compiler.join()

@@ -22,8 +22,8 @@ from clmapreduce.calls.prepared import Prepared
 from clmapreduce.calls.repeat.ready import ReadyCall
 from clmapreduce.checks import quoted
 from clmapreduce.device.array import DeviceArray
-from clmapreduce.device.cache import Cache
 from clmapreduce.device.context import Context
+from clmapreduce.device.plans.cache import Cache
 from clmapreduce.device.several.split import is_split
 from clmapreduce.dtypes import BOOL, DType, is_complex, is_extended
 from clmapreduce.errors import ArgumentError, DTypeError, ShapeError

@@ -16,7 +16,8 @@ from clmapreduce.device.context import Context, is_empty
 from clmapreduce.device.exchange.hosted import starts_aligned
 from clmapreduce.device.host_array import HostArray, check_disk, check_file
 from clmapreduce.device.long_copies import parted, read, run_writes
-from clmapreduce.device.runtime import Executable, take, translated
+from clmapreduce.device.plans.executable import Executable
+from clmapreduce.device.runtime import take, translated
 from clmapreduce.device.several.split import Piece, SplitArray, empty_split, is_split, split
 from clmapreduce.device.several.split_run import SplitRun
 from clmapreduce.device.streaming import Stream

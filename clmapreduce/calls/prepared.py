@@ -14,7 +14,7 @@ from clmapreduce.calls.options import Options
 from clmapreduce.calls.recording import recorder
 from clmapreduce.device.array import DeviceArray
 from clmapreduce.device.convert import array
-from clmapreduce.device.runtime import Executable
+from clmapreduce.device.plans.executable import Executable
 from clmapreduce.formula.formula import Access
 from clmapreduce.planning.request import PlanRequest
 

@@ -16,8 +16,10 @@ from weakref import WeakKeyDictionary, WeakValueDictionary
 
 import hostsched
 from clmapreduce.checks import is_whole, quoted, switch
-from clmapreduce.device.cache import Cache, Caches
-from clmapreduce.device.runtime import Built, Executable, SentTable, facts_of, translated
+from clmapreduce.device.plans.cache import Cache, Caches
+from clmapreduce.device.plans.executable import Executable
+from clmapreduce.device.plans.launch import SentTable
+from clmapreduce.device.runtime import Built, facts_of, translated
 from clmapreduce.device.several.devices import several_devices
 from clmapreduce.device.tuned import MeasuredBoxes
 from clmapreduce.domain.launch_table import LaunchTable

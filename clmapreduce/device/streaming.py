@@ -21,7 +21,8 @@ import numpy as np
 import hostsched
 from clmapreduce.device.context import Context
 from clmapreduce.device.host_array import HostArray
-from clmapreduce.device.runtime import Executable, take, translated
+from clmapreduce.device.plans.executable import Executable
+from clmapreduce.device.runtime import take, translated
 from clmapreduce.device.several.spread import Block, spread
 from clmapreduce.device.tile_calls import TileCalls
 from clmapreduce.domain.line import Window

@@ -11,7 +11,7 @@ from functools import lru_cache
 from typing import Any
 
 import hostsched
-from clmapreduce.device.cache import Cache, renew_calls
+from clmapreduce.device.plans.cache import Cache, renew_calls
 from clmapreduce.device.runtime import recall, remember, source_of
 from clmapreduce.log import LOG
 from clmapreduce.modes import ComputeMode

@@ -18,9 +18,9 @@ from clmapreduce.calls.repeat.ready import ReadyCall, is_repeatable
 from clmapreduce.calls.repeat.request import CallRequest
 from clmapreduce.calls.tracing import check_device
 from clmapreduce.device.array import DeviceArray
-from clmapreduce.device.cache import Cache
 from clmapreduce.device.context import Context
 from clmapreduce.device.convert import array
+from clmapreduce.device.plans.cache import Cache
 from clmapreduce.device.runtime import source_of
 from clmapreduce.device.tuned import tunings
 from clmapreduce.domain.dense import Pairwise

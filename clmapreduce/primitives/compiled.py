@@ -19,7 +19,8 @@ from clmapreduce.checks import numpy_array
 from clmapreduce.device.array import DeviceArray, contiguous, empty
 from clmapreduce.device.convert import host_array
 from clmapreduce.device.foreign import is_wrapped
-from clmapreduce.device.runtime import Executable, take, translated
+from clmapreduce.device.plans.executable import Executable
+from clmapreduce.device.runtime import take, translated
 from clmapreduce.device.several.split import is_split
 from clmapreduce.errors import DeviceError, DTypeError, ModeError, ShapeError
 from clmapreduce.formula.formula import Access

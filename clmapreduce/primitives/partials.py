@@ -20,7 +20,7 @@ from clmapreduce.checks import numpy_array
 from clmapreduce.device.array import DeviceArray, NumpyArray
 from clmapreduce.device.context import Context
 from clmapreduce.device.convert import array
-from clmapreduce.device.runtime import Executable
+from clmapreduce.device.plans.executable import Executable
 from clmapreduce.dtypes import INT64, number_of
 from clmapreduce.errors import DTypeError, ModeError, ShapeError
 from clmapreduce.formula.formula import Access

@@ -17,8 +17,8 @@ from clmapreduce.calls.progress import followed
 from clmapreduce.calls.tracing import check_device, check_weak
 from clmapreduce.calls.windows import window_of
 from clmapreduce.checks import choice, dtype_of, quoted, switch, whole
-from clmapreduce.device.cache import PLANS, Cache
 from clmapreduce.device.context import Context
+from clmapreduce.device.plans.cache import PLANS, Cache
 from clmapreduce.dtypes import DType, check_supported
 from clmapreduce.errors import DTypeError, FormulaError, ModeError, ShapeError
 from clmapreduce.formula.formula import value_dtype

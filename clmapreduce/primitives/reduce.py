@@ -21,7 +21,7 @@ from clmapreduce.checks import choice
 from clmapreduce.device.array import DeviceArray, write
 from clmapreduce.device.context import Context
 from clmapreduce.device.convert import array
-from clmapreduce.device.runtime import Executable
+from clmapreduce.device.plans.executable import Executable
 from clmapreduce.dtypes import DType, number_of
 from clmapreduce.errors import DTypeError, ModeError, ShapeError
 from clmapreduce.planning.lines import ReduceRequest

@@ -20,7 +20,7 @@ from clmapreduce.checks import choice
 from clmapreduce.device.array import DeviceArray
 from clmapreduce.device.context import Context
 from clmapreduce.device.convert import array
-from clmapreduce.device.runtime import Executable
+from clmapreduce.device.plans.executable import Executable
 from clmapreduce.domain.line import NARROW_LIMIT
 from clmapreduce.domain.segments import Segments
 from clmapreduce.dtypes import DType, aligned

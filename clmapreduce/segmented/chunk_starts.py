@@ -13,7 +13,7 @@ from clmapreduce.calls.prepared import prepare
 from clmapreduce.calls.repeat.ready import ReadyCall
 from clmapreduce.calls.repeat.request import CallRequest
 from clmapreduce.device.array import DeviceArray, element, empty
-from clmapreduce.device.cache import Cache
+from clmapreduce.device.plans.cache import Cache
 from clmapreduce.domain.segments import Segments
 from clmapreduce.dtypes import INT32, INT64
 from clmapreduce.formula.formula import Access

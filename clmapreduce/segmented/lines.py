@@ -18,8 +18,8 @@ from clmapreduce.calls.repeat.ready import ReadyCall, is_repeatable
 from clmapreduce.calls.repeat.request import CallRequest
 from clmapreduce.calls.tracing import check_device
 from clmapreduce.device.array import DeviceArray
-from clmapreduce.device.cache import Cache
 from clmapreduce.device.context import Context
+from clmapreduce.device.plans.cache import Cache
 from clmapreduce.domain.line import Line
 from clmapreduce.formula.formula import Access, Formula, value_dtype
 from clmapreduce.formula.guard import check_guards

@@ -10,8 +10,8 @@ from clmapreduce.calls.prepared import Prepared
 from clmapreduce.calls.repeat.ready import ReadyCall, is_repeatable
 from clmapreduce.calls.repeat.request import CallRequest, hashable, number_key
 from clmapreduce.device.array import DeviceArray, is_plain
-from clmapreduce.device.cache import Cache
 from clmapreduce.device.context import Context
+from clmapreduce.device.plans.cache import Cache
 from clmapreduce.formula.formula import Access
 
 

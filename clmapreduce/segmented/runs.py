@@ -18,7 +18,7 @@ from clmapreduce.checks import choice
 from clmapreduce.device.array import DeviceArray, await_events
 from clmapreduce.device.context import Context
 from clmapreduce.device.convert import array
-from clmapreduce.device.runtime import Executable
+from clmapreduce.device.plans.executable import Executable
 from clmapreduce.dtypes import BOOL, DType
 from clmapreduce.errors import FormulaError, ShapeError
 from clmapreduce.formula.formula import Access, Formula, value_dtype

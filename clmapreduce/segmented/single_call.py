@@ -10,8 +10,8 @@ from clmapreduce.calls.recording import recorder
 from clmapreduce.calls.repeat.ready import ReadyCall, is_repeatable
 from clmapreduce.calls.repeat.request import CallRequest, hashable
 from clmapreduce.device.array import DeviceArray, is_plain
-from clmapreduce.device.cache import Cache
 from clmapreduce.device.context import Context
+from clmapreduce.device.plans.cache import Cache
 from clmapreduce.schemes.segments.chunks import GATE
 from clmapreduce.segmented.call import Reduction, SegmentCall, SegmentOperands, prepare_segments
 from clmapreduce.segmented.check import Check, settled

@@ -12,8 +12,8 @@ from clmapreduce.calls.prepared import Prepared
 from clmapreduce.calls.progress import Bar, Report, reporting
 from clmapreduce.calls.recording import recording
 from clmapreduce.checks import quoted, real
-from clmapreduce.device.cache import renew_calls
 from clmapreduce.device.context import Context, context_of
+from clmapreduce.device.plans.cache import renew_calls
 from clmapreduce.device.tuned import Key, keep
 from clmapreduce.errors import FormulaError, ModeError
 from clmapreduce.log import LOG

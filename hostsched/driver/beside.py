@@ -15,8 +15,9 @@ from hostsched.driver import opencl
 __all__ = ["COMPLETE", "join_threads", "true_status", "wait_beside"]
 
 COMPLETE = int(cl.command_execution_status.COMPLETE)
-_NAP = 1e-3
+_NAP = 1e-3  # seconds
 _MOST_IDLE = 4
+"""Threads that stay for later waits."""
 
 
 class _Wait:
@@ -121,6 +122,7 @@ def _begin_alone(wait: _Wait) -> _Wait:
 
 
 def true_status(event: cl.Event) -> int:
+    """The final status of an event, 0 or negative, after a wait inside the driver. No signal is handled meanwhile."""
     try:
         opencl.wait(event)
     except cl.Error as error:

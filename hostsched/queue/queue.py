@@ -24,9 +24,10 @@ from hostsched.queue.submission import events_of
 __all__ = ["Queue"]
 
 _SPIN_US, _SHORT_SPIN_US, _SHORT_SPINS = 150, 20, 32
-"""How long a wait polls before it sleeps, or lets a thread wait inside the driver. On CPUs the waits after one that
-ended later poll shortly, so many of them. Entering a driver and waking take 0.1 ms; but who polls takes a core from
-the kernels, and Intel's runtime starts one thread fewer than there are cores: the thread that waits is its last worker.
+"""How long a wait polls before it sleeps, or lets a thread wait inside the driver. On CPUs, after a wait that took
+longer than this, the next _SHORT_SPINS waits poll for the shorter time. Polling helps short kernels, because entering
+a driver and waking take 0.1 ms. It slows long ones down, because the thread that polls takes a core from them: Intel's
+runtime starts one thread fewer than there are cores, and the thread that waits is its last worker.
 """
 
 
@@ -82,7 +83,10 @@ class Queue(Commands):
         status = poll(event, spin_us, self._waits_in_driver, seconds, alone)
         took = 1e6 * (time.perf_counter() - began)
         if self._waits_in_driver and took > _SHORT_SPIN_US:
-            self._short_spins = self._short_spins - 1 if self._short_spins else _SHORT_SPINS * (took > _SPIN_US)
+            if self._short_spins:
+                self._short_spins -= 1
+            elif took > _SPIN_US:
+                self._short_spins = _SHORT_SPINS
         if self._in_flight:
             with self.lock:
                 self._in_flight.release()

@@ -15,7 +15,7 @@ import clmapreduce as cm
 from clmapreduce import LazyTensor
 from clmapreduce.calls.options import Options
 from clmapreduce.calls.repeat import ready
-from clmapreduce.device.cache import CALLS
+from clmapreduce.device.plans.cache import CALLS
 from clmapreduce.pairwise.call import PairCall, reduce_pairs
 from clmapreduce.reductions.pairs import PAIR_REDUCTIONS, PairOptions
 from clmapreduce.vector import Variable

@@ -16,7 +16,7 @@ from support.random_segments import CHUNKS, EDGES, geometries, offsets_in_shape
 import clmapreduce as cm
 from clmapreduce.calls.options import Options
 from clmapreduce.calls.tracing import identity
-from clmapreduce.device.cache import Caches
+from clmapreduce.device.plans.cache import Caches
 from clmapreduce.domain.segments import WEIGHT, Segments
 from clmapreduce.modes import ComputeMode
 from clmapreduce.reductions.segment import segment_operator

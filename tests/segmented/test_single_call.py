@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import clmapreduce as cm
-from clmapreduce.device.cache import Caches
+from clmapreduce.device.plans.cache import Caches
 from clmapreduce.schemes.segments.boxes import TeamBox
 from clmapreduce.schemes.segments.team import Teams
 from clmapreduce.segmented.single_call import RepeatedCall

@@ -17,10 +17,10 @@ from clmapreduce.calls.repeat.ready import ReadyCall, is_repeatable
 from clmapreduce.calls.repeat.request import CallRequest
 from clmapreduce.calls.repeat.staged import SHORT, StagedCall, is_staged
 from clmapreduce.device.array import DeviceArray, Part
-from clmapreduce.device.cache import Cache
 from clmapreduce.device.context import Context, context_of
 from clmapreduce.device.foreign import is_wrapped
 from clmapreduce.device.host_array import check_file
+from clmapreduce.device.plans.cache import Cache
 from clmapreduce.device.runtime import translated
 
 PLAIN = (type(None), str, bool, int)

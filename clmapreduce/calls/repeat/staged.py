@@ -11,7 +11,8 @@ import numpy as np
 from clmapreduce.calls.prepared import Prepared
 from clmapreduce.device.array import aligned_empty
 from clmapreduce.device.context import Context
-from clmapreduce.device.runtime import Executable, take, translated
+from clmapreduce.device.plans.executable import Executable
+from clmapreduce.device.runtime import take, translated
 from clmapreduce.formula.formula import Access
 
 SHORT = 1 << 16

@@ -15,7 +15,8 @@ import numpy as np
 
 import hostsched
 from clmapreduce.device.context import Context, is_empty
-from clmapreduce.device.runtime import Executable, take, translated, translation
+from clmapreduce.device.plans.executable import Executable
+from clmapreduce.device.runtime import take, translated, translation
 from clmapreduce.device.several.split import Piece
 from clmapreduce.domain.line import Window
 from clmapreduce.plan import ROWS

@@ -11,7 +11,7 @@ from typing import ClassVar
 
 from clmapreduce.lowering.pair import Expansion
 from clmapreduce.modes import ComputeMode
-from clmapreduce.plan import Arguments, Facts, LocalArray, Plan, Stage, redoing
+from clmapreduce.plan import Arguments, Facts, LocalArray, Plan, Stage, where_marked
 from clmapreduce.schemes.common.kernel_data import Target
 from clmapreduce.schemes.common.local_arrays import shrink_to_fit
 from clmapreduce.schemes.pairs.fallback import Launches
@@ -187,7 +187,7 @@ class Chained(MatrixScheme[MatrixChainedBox]):
         box, chained = shrink_to_fit(box, self._tiling, _shallower, self.facts.local_memory)
         weights, layout, narrow = chained.weights, self.long_form, self.domain.narrow
         partition, cells = weights.partition, f"{weights.text.cells}, {box.tile} columns at once"
-        stages = [*chained.before(), weights.stage(), chained.stage(), *redoing([weights.redo_stage()], REDO)]
+        stages = [*chained.before(), weights.stage(), chained.stage(), *where_marked([weights.redo_stage()], REDO)]
         why = f"{partition.why}; {cells}, by matrix instructions"
         exact = PairText(layout.pair, layout.bound, layout.outputs, 1, narrow, False)
         numbers = flat(self.domain, exact.expansion.size)

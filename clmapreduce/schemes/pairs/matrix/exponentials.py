@@ -13,7 +13,7 @@ from clmapreduce.domain.partition import Partition
 from clmapreduce.dtypes import FLOAT32
 from clmapreduce.lowering.bilinear import Factoring
 from clmapreduce.modes import ComputeMode
-from clmapreduce.plan import Arguments, Facts, LocalArray, Plan, Stage, redoing
+from clmapreduce.plan import Arguments, Facts, LocalArray, Plan, Stage, where_marked
 from clmapreduce.schemes.common.kernel_data import KernelText, Target
 from clmapreduce.schemes.common.local_arrays import PADDING, bytes_of, shrink_to_fit
 from clmapreduce.schemes.pairs.fallback import Launches
@@ -264,7 +264,7 @@ class Exponentials(MatrixScheme[MatrixWideBox]):
         box, wide = shrink_to_fit(box, self._tiling, _shorter, self.facts.local_memory)
         text, partition = wide.text, wide.partition
         cells = f"{text.matrix.rows} rows and {text.numbers} of {text.size} numbers a group, {box.tile} columns a stage"
-        stages = [wide.pack_stage(), wide.stage(), *redoing([wide.redo_stage()], REDO)]
+        stages = [wide.pack_stage(), wide.stage(), *where_marked([wide.redo_stage()], REDO)]
         why = f"{partition.why}; {cells}, by matrix instructions"
         exact = PairText(layout.pair, layout.bound, layout.outputs, 1, domain.narrow, False)
         return self.with_merge(Launches(stages, wide.scratch), exact, box, partition, why, flat(domain, text.size))

@@ -15,7 +15,7 @@ from clmapreduce.lowering.bilinear import Factoring, factored_pair
 from clmapreduce.lowering.lower import MOST_UNROLLED, UNROLLED
 from clmapreduce.lowering.pair import Pair
 from clmapreduce.modes import ComputeMode
-from clmapreduce.plan import Arguments, Facts, LocalArray, Plan, Stage, redoing
+from clmapreduce.plan import Arguments, Facts, LocalArray, Plan, Stage, where_marked
 from clmapreduce.schemes.common.kernel_data import Target
 from clmapreduce.schemes.common.local_arrays import accumulators, shrink_to_fit
 from clmapreduce.schemes.pairs.fallback import Launches
@@ -211,8 +211,8 @@ class _Matrix:
         """
         fine, formula = (REDO, REDO_FORMULA), (REDO_FORMULA,)
         return [
-            *redoing([self._again_stage(False, fine, memory)], REDO),
-            *redoing([self._again_stage(True, formula, memory)], REDO_FORMULA),
+            *where_marked([self._again_stage(False, fine, memory)], REDO),
+            *where_marked([self._again_stage(True, formula, memory)], REDO_FORMULA),
         ]
 
     def _again_stage(self, last: bool, flags: tuple[str, ...], memory: int) -> Stage:

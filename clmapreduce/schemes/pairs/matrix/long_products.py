@@ -10,7 +10,7 @@ from typing import ClassVar
 
 from clmapreduce.domain.partition import Partition, PartitionLimits
 from clmapreduce.modes import ComputeMode
-from clmapreduce.plan import Arguments, LocalArray, Plan, Stage, redoing
+from clmapreduce.plan import Arguments, LocalArray, Plan, Stage, where_marked
 from clmapreduce.schemes.common.kernel_data import Target
 from clmapreduce.schemes.common.local_arrays import accumulators, shrink_to_fit
 from clmapreduce.schemes.pairs.fallback import Launches, Unfinished
@@ -87,7 +87,7 @@ class _Tiling(LongSides):
         after = Unfinished(self.partition, 1, REDO)
         launches = redo_by_tiles(self.layout, self.domain, self.mode, self.facts, self.text.rows, after)
         scratch = launches.scratch | {REDO: 4 * self.partition.groups * self.domain.batch}
-        return Launches(redoing(launches.stages, REDO), scratch)
+        return Launches(where_marked(launches.stages, REDO), scratch)
 
     @cached_property
     def kernel(self) -> LongProductsKernel:

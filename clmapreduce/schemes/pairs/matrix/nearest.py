@@ -12,7 +12,7 @@ from clmapreduce.domain.dense import Pairwise
 from clmapreduce.domain.partition import Partition, PartitionLimits
 from clmapreduce.dtypes import FLOAT32, INT32
 from clmapreduce.modes import ComputeMode, Scope
-from clmapreduce.plan import Arguments, LocalArray, Plan, Stage, redoing
+from clmapreduce.plan import Arguments, LocalArray, Plan, Stage, where_marked
 from clmapreduce.reductions.pairs.kmin import BoundKMin
 from clmapreduce.schemes.common.kernel_data import Target
 from clmapreduce.schemes.common.local_arrays import shrink_to_fit
@@ -299,7 +299,7 @@ class NearestColumns(MatrixScheme[MatrixNearestBox]):
         if fallback.partition.partial:
             again.append(merge_stage(tiling.exact, domain, mode, self.facts, fallback.box, fallback.partition, REDO))
         before = [*tiling.before(), *tiling.bar_stages(), tiling.stage(), tiling.listed_stage()]
-        stages = [*before, *redoing(again, REDO)]
+        stages = [*before, *where_marked(again, REDO)]
         return Plan(tuple(stages), tiling.scratch, mode, Scope.DEVICE, domain.narrow, why, tables=tables)
 
     def _tiling(self, box: MatrixNearestBox) -> _Nearest:

@@ -11,7 +11,7 @@ from typing import ClassVar
 from clmapreduce.domain.dense import Pairwise
 from clmapreduce.dtypes import FLOAT32
 from clmapreduce.modes import ComputeMode
-from clmapreduce.plan import Arguments, Facts, LocalArray, Plan, Stage, redoing
+from clmapreduce.plan import Arguments, Facts, LocalArray, Plan, Stage, where_marked
 from clmapreduce.schemes.common.kernel_data import Target
 from clmapreduce.schemes.common.local_arrays import shrink_to_fit
 from clmapreduce.schemes.pairs.fallback import Launches
@@ -157,7 +157,7 @@ class Weighted(MatrixScheme[MatrixWeightedBox]):
         box, tiling = shrink_to_fit(box, self._tiling, _narrower, self.facts.local_memory)
         weights = tiling.weights
         partition = weights.partition
-        stages = [weights.stage(), tiling.stage(), *redoing([weights.redo_stage()], REDO)]
+        stages = [weights.stage(), tiling.stage(), *where_marked([weights.redo_stage()], REDO)]
         why = f"{partition.why}; {tiling.text.cells}, {box.tile} columns at once, by matrix instructions"
         numbers = flat(self.domain, tiling.text.size)
         return self.with_merge(Launches(stages, weights.scratch), tiling.text.wide, box, partition, why, numbers)

@@ -9,7 +9,7 @@ from collections import Counter, OrderedDict
 from collections.abc import Hashable
 from typing import Any, Generic, TypeVar
 
-from clmapreduce.device.runtime import Executable
+from clmapreduce.device.plans.executable import Executable
 
 PLANS = 512
 """Plans of a cache."""

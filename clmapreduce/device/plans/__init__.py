@@ -1,0 +1,1 @@
+"""Built plans: their launches, and the caches that hold them."""

@@ -1,0 +1,182 @@
+"""Plans with their kernels, ready to be launched."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Collection, Hashable, Mapping, MutableMapping, Sequence
+from contextlib import suppress
+from typing import Any
+
+import numpy as np
+
+import hostsched
+from clmapreduce.device.plans.launch import Launch, SentTable
+from clmapreduce.device.runtime import Built, build_kernels, compiles_beside, take, translated, translation
+from clmapreduce.domain.launch_table import LaunchTable
+from clmapreduce.errors import ClMapReduceError, DeviceError
+from clmapreduce.plan import KernelSpec, Plan
+
+PATIENCE = 0.5
+"""Seconds that a first call waits to see whether kernels for what was given up are needed; about as long as building
+one takes.
+"""
+
+
+class Executable:
+    """A plan whose kernels are built on one queue; `submit` launches it. on_device: gives a table's copy on the device.
+    work: the plan's operations, roughly: each of its launches has so many at most.
+
+    Where the driver compiles in threads and the kernels are not on disk, those that compute again what others gave up
+    come later: a thread builds them after the first call, or that call does if something was given up.
+
+    tables: the copies of the plan's tables. key: under which a context's cache holds it.
+    """
+
+    key: Hashable = None
+
+    def __init__(
+        self, plan: Plan, queue: hostsched.Queue, kernels: MutableMapping[KernelSpec, Built],
+        on_device: Callable[[LaunchTable], SentTable], work: float = 0.0,
+    ) -> None:  # fmt: skip
+        check_groups(plan, queue.facts)
+        self.plan, self.work = plan, work
+        self.tables = {name: on_device(table) for name, table in plan.tables.items()}
+        self._queue, self._known = queue, kernels
+        self._replays: dict[Hashable, hostsched.Replay] = {}
+        self._completing = threading.RLock()
+        self._compiler: threading.Thread | None = None
+        self._late: Any = None
+        self._launches: dict[int, Launch] = {}
+        needed, again = ([n for n, s in enumerate(plan.stages) if bool(s.redo) is redo] for redo in (False, True))
+        compiled = self._build(needed)
+        if not compiled or all(plan.stages[n].spec in kernels for n in again) or not compiles_beside(queue):
+            self._build(again)
+
+    def _build(self, numbers: Sequence[int]) -> bool:
+        """Builds the kernels of some stages. Whether the compiler did one of them."""
+        stages = [self.plan.stages[n] for n in numbers]
+        built = build_kernels([stage.spec for stage in stages], self._queue, self._known)
+        for n, stage, kernel in zip(numbers, stages, built, strict=True):
+            self._launches[n] = Launch(stage, kernel, self.work)
+        return any(kernel.compiled for kernel in built)
+
+    @property
+    def is_complete(self) -> bool:
+        """Whether all kernels are built."""
+        return len(self._launches) == len(self.plan.stages)
+
+    @property
+    def launches(self) -> list[Launch]:
+        """One for each stage."""
+        self.complete()
+        return [self._launches[n] for n in range(len(self.plan.stages))]
+
+    def complete(self) -> None:
+        """Builds the kernels that are not built yet."""
+        if not self.is_complete:
+            with self._completing:
+                self._build([n for n in range(len(self.plan.stages)) if n not in self._launches])
+
+    def _complete_beside(self) -> None:
+        """Lets a thread build the kernels that are not built yet. Python waits for it before it ends."""
+
+        def rest() -> None:
+            with suppress(ClMapReduceError):  # raised where the kernels are needed
+                self.complete()
+
+        if self._compiler is None:
+            self._compiler = threading.Thread(target=rest, name="clmapreduce-compiler")
+            self._compiler.start()
+
+    @property
+    def kernels(self) -> set[hostsched.Kernel]:
+        """The kernels that it launches."""
+        return {launch.kernel for launch in list(self._launches.values())}
+
+    def replay(self, constants: Mapping[str, tuple[int, ...]], numbers: Collection[str]) -> hostsched.Replay:
+        """The launches, to be submitted many times on changing arrays.
+
+        constants: numbers that follow an array among a kernel's arguments. numbers: names of arguments that are no
+        arrays.
+        """
+        with translated():
+            return hostsched.Replay(self._queue, [launch.slots(constants, numbers) for launch in self.launches])
+
+    def repeated(self, constants: Mapping[str, tuple[int, ...]]) -> hostsched.Replay:
+        """A replay of launches whose arguments are all arrays, the same for the same constants."""
+        key = tuple(constants.items())
+        replay = self._replays.get(key)
+        if replay is None:
+            replay = self._replays.setdefault(key, self.replay(constants, ()))
+        return replay
+
+    def submit(
+        self, arrays: dict[str, Any], wait_for: Sequence[Any], before: Sequence[Any] = (), after: Sequence[Any] = ()
+    ) -> hostsched.Submission:
+        """Launches the jobs `before`, every stage on the named arrays, the jobs `after`. An array by the name of one of
+        the plan's tables takes its place.
+
+        Scratch comes and goes; nothing is waited for.
+        """
+        scratch = []
+        arrays = {name: table.buffer for name, table in self.tables.items()} | arrays
+        try:
+            for name, nbytes in self.plan.scratch.items():
+                if name not in arrays:
+                    arrays[name] = take(self._queue, nbytes)
+                    scratch.append(arrays[name])
+            if not self.is_complete and isinstance(wait_for, (tuple, list)) and not wait_for:
+                return self._submit_needed(arrays, before, after)
+            jobs = [*before, *(launch.job(arrays) for launch in self.launches), *after]
+            return hostsched.JobGraph(jobs).submit(self._queue, wait_for)
+        except hostsched.HostSchedError as error:
+            raise translation(error) from error
+        finally:
+            for buffer in scratch:
+                self._queue.arena.give(buffer)
+
+    def _submit_needed(
+        self, arrays: Mapping[str, Any], before: Sequence[Any], after: Sequence[Any]
+    ) -> hostsched.Submission:
+        """As `submit`, for a call that waits for nothing. Looks at what was given up before it builds a kernel for
+        that; then a thread builds those that were not needed.
+        """
+        queue, idle = self._queue, set[str]()
+        jobs = [*before]
+        for n, stage in enumerate(self.plan.stages):
+            if stage.redo not in idle and n not in self._launches:
+                submission = hostsched.JobGraph(jobs).submit(queue)
+                jobs = []
+                if self._is_marked(stage.redo, arrays):
+                    self.complete()
+                else:
+                    idle.add(stage.redo)
+            if stage.redo in idle:
+                idle.update(stage.writes)  # marks of a launch that does not run
+            else:
+                jobs.append(self._launches[n].job(arrays))
+        jobs += after
+        if jobs:
+            submission = hostsched.JobGraph(jobs).submit(queue)
+        self._complete_beside()
+        return submission
+
+    def _is_marked(self, name: str, arrays: Mapping[str, Any]) -> bool:
+        """Whether an array marks something; also where that takes longer to see than a kernel takes to be built."""
+        marks = np.empty(self.plan.scratch[name], np.uint8)
+        submission = hostsched.JobGraph([hostsched.ReadJob(arrays[name], marks)]).submit(self._queue)
+        try:
+            self._queue.wait_for([submission], PATIENCE)
+        except hostsched.TimedOut:
+            self._late = submission, marks  # the copy goes on
+            return True
+        return bool(marks.any())
+
+
+def check_groups(plan: Plan, facts: hostsched.DeviceFacts) -> None:
+    """Raises DeviceError where a plan has groups of several work-items and the driver computes those wrongly."""
+    if not facts.sound_groups and any(stage.group_size > 1 for stage in plan.stages):
+        raise DeviceError(
+            f"{facts.platform} {facts.driver} computes groups of several work-items wrongly, so none are launched on "
+            f"{facts.name!r}; use mode='sequential' or another driver"
+        )

@@ -217,7 +217,7 @@ def test_rule_5_one_file_talks_to_drivers() -> None:
 
 
 def test_rule_5_kernel_names_carry_the_prefix() -> None:
-    head = re.compile(r"kernel_head\(\s*[\"']([^\"']+)|__kernel\b[^{}]*?\bvoid\s+(\w+)\s*\(")
+    head = re.compile(r"open_kernel\(\s*[\"']([^\"']+)|__kernel\b[^{}]*?\bvoid\s+(\w+)\s*\(")
     for name, text in templates().items():
         kernels = ["".join(match) for match in head.findall(without_comments(text))]
         assert all(kernel.startswith("cmr_") for kernel in kernels), f"{name}: {kernels}"

@@ -1,9 +1,10 @@
 ## The mode vocabulary for one work-item per group: plain loops, private arrays, no barriers.
-<%def name="kernel_head(name, parameters, items=None)">
+## Opens the kernel's body.
+<%def name="open_kernel(name, parameters, items=None)">
 #define CMR_LOCAL_ID 0
 #define CMR_GROUP ((idx)(get_group_id(0) + get_global_offset(0) + get_global_offset(1) + (get_global_offset(2) << 30)))
 __kernel __attribute__((reqd_work_group_size(1, 1, 1)))
-void ${name}(${", ".join(parameters)})
+void ${name}(${", ".join(parameters)}) {
 </%def>
 <%def name="each(i, begin, end)">
 for (idx ${i} = ${begin}; ${i} < ${end}; ${i}++) {

@@ -48,7 +48,8 @@ class Partition:
     """Groups and their arguments. word: the domain's vocabulary in cl_templates/domain. groups: of one element of the
     batch. behind: arguments behind the kernel's arrays. splits: accumulators per row at most. parts: accumulators that
     a second launch merges, 0 where no columns are split. total: accumulators of the whole batch, where every row leaves
-    some. merged: that launch's groups and arguments where they follow from a table. why: for `explain`.
+    some. merged: that launch's groups and arguments where they follow from a table. why: for `explain`. launched:
+    arrays of the groups that earlier launches fill.
     """
 
     word: str
@@ -60,6 +61,7 @@ class Partition:
     why: str
     tables: Mapping[str, LaunchTable] = field(default_factory=dict)
     merged: tuple[int, Numbers] | None = None
+    launched: tuple[str, ...] = ()
 
     @property
     def partial(self) -> bool:
@@ -68,8 +70,8 @@ class Partition:
 
     @property
     def read(self) -> tuple[str, ...]:
-        """What the first launch reads of the tables."""
-        return tuple(name for name in self.tables if name != "merges")
+        """What the first launch reads of the tables, and of what was launched before."""
+        return (*(name for name in self.tables if name != "merges"), *self.launched)
 
     @property
     def merge_tables(self) -> tuple[str, ...]:

@@ -166,6 +166,18 @@ def lower_short(
     return _of_scalars(lowering, formula, weight, scale, linear)
 
 
+def lower_looped(
+    formula: Vector,
+    weight: Vector | None,
+    inputs: Mapping[Variable, PairInput],
+    scale: float = 1.0,
+    linear: bool = False,
+    exact: bool = False,
+) -> Pair:
+    """The same with every sum over coordinates as a loop."""
+    return _of_scalars(_Lowering(inputs, computing_dtype(inputs), exact, 0), formula, weight, scale, linear)
+
+
 def _of_scalars(
     lowering: _Lowering, formula: Vector, weight: Vector | None, scale: float, linear: bool
 ) -> Pair:  # fmt: skip

@@ -8,7 +8,7 @@ from functools import lru_cache
 from clmapreduce.dtypes import FLOAT32, DType
 from clmapreduce.formula.node import Symbol
 from clmapreduce.formula.tables.symbol import TableSymbol, TableText
-from clmapreduce.lowering.lower import MOST_UNROLLED, UNROLLED, lower, lower_short, lower_weighted
+from clmapreduce.lowering.lower import MOST_UNROLLED, UNROLLED, lower, lower_looped, lower_short, lower_weighted
 from clmapreduce.lowering.pair import Pair, PairInput, Role
 from clmapreduce.lowering.side_values import put_aside
 from clmapreduce.planning.passes import Concatenated, OnePass, Passes, SideValue, TwoPasses, WithSideValues
@@ -95,7 +95,10 @@ def _over_pairs(form: PairRequest, inputs: dict[Variable, PairInput]) -> Passes:
         short = None
         if _has_short(pair):
             short = lower_short(form.formula, form.weight, inputs, bound.scale, exact=form.options.exact)
-        return OnePass(pair, bound, short=short)
+        looped = None
+        if _has_looped(pair):
+            looped = lower_looped(form.formula, form.weight, inputs, bound.scale, exact=form.options.exact)
+        return OnePass(pair, bound, short=short, looped=looped)
     parts = tuple(_linear(form, part, inputs) for part in split_at_long(form.formula, UNROLLED))
     return parts[0] if len(parts) == 1 else Concatenated(parts)
 
@@ -106,13 +109,19 @@ def _linear(form: PairRequest, formula: Vector, inputs: dict[Variable, PairInput
     width = 1 if pair.expansion is not None else formula.dim  # every number of a long value is a sum of its own
     bound = form.reduction.bind(form.dtype, width, 0, form.index, form.options)
     short = lower_short(formula, None, inputs, linear=True, exact=form.options.exact) if _has_short(pair) else None
-    return OnePass(pair, bound, _wide(form, formula, inputs), short)
+    looped = lower_looped(formula, None, inputs, linear=True, exact=form.options.exact) if _has_looped(pair) else None
+    return OnePass(pair, bound, _wide(form, formula, inputs), short, looped)
 
 
 def _has_short(pair: Pair) -> bool:
     """Whether all that a pair walks is short enough to be terms."""
     sizes = [one.size for one in pair.contractions]
     return pair.expansion is None and pair.dtype == FLOAT32 and bool(sizes) and max(sizes) <= MOST_UNROLLED
+
+
+def _has_looped(pair: Pair) -> bool:
+    """Whether sums over coordinates can be loops beside what is left of a pair."""
+    return pair.expansion is None and pair.dtype == FLOAT32 and not pair.has_tables
 
 
 def _wide(form: PairRequest, formula: Vector, inputs: dict[Variable, PairInput]) -> tuple[Pair, PairBound] | None:

@@ -17,6 +17,7 @@ from clmapreduce.plan import Facts, Plan
 from clmapreduce.planning.mode import choose_few
 from clmapreduce.reductions.pairs.base import PairBound, PairOutput
 from clmapreduce.schemes.pairs.boxes import Box, PairWork, pair_box
+from clmapreduce.schemes.pairs.cells.plan import pays_cells, plan_cells, suits_cells
 from clmapreduce.schemes.pairs.passes.concat import plan_parts
 from clmapreduce.schemes.pairs.passes.side_values import SideValuePlan, plan_asides
 from clmapreduce.schemes.pairs.passes.two_pass import LastResults, plan_weighted
@@ -63,13 +64,14 @@ class Passes(ABC):
 @dataclass(frozen=True, eq=False)
 class OnePass(Passes):
     """A pair with its operator. wide: the same for a vector of a few numbers as if it were a long one. short: the pair
-    with the terms of sums that it walks.
+    with the terms of sums that it walks. looped: with every sum over coordinates as a loop.
     """
 
     pair: Pair
     bound: PairBound
     wide: tuple[Pair, PairBound] | None = None
     short: Pair | None = None
+    looped: Pair | None = None
 
     @property
     def main(self) -> OnePass:
@@ -86,9 +88,16 @@ class OnePass(Passes):
         problem = PairProblem(self.pair, self.bound, outputs, shared, setting.backend, long, self.short)
         scheme, box = choose(problem, domain, mode, facts, setting.box)
         plan = scheme.plan(box)
-        if setting.look is None or setting.box is not None:
+        if setting.box is not None:
             return plan
-        return setting.look(plan, problem, domain, mode, facts)
+        if setting.look is not None:
+            plan = setting.look(plan, problem, domain, mode, facts)
+        looped = self.looped
+        if looped is None or not suits_cells(looped, problem, domain, mode, facts):
+            return plan
+        if not pays_cells(plan, looped, problem, domain, facts):
+            return plan
+        return plan_cells(plan, looped, problem, domain, mode, facts)
 
 
 @dataclass(frozen=True, eq=False)

@@ -35,7 +35,7 @@ def test_both_modes_take_the_same_arguments() -> None:
     seq, par = signatures("mode/seq"), signatures("mode/par")
     assert seq == par
     assert {
-        "kernel_head",
+        "open_kernel",
         "each",
         "lane_span",
         "local_array",

@@ -25,6 +25,7 @@ from clmapreduce.reductions import Operator
 from clmapreduce.reductions.pairs import pair_reduction
 from clmapreduce.reductions.pairs.base import PairOptions
 from clmapreduce.schemes.pairs.boxes import Box
+from clmapreduce.schemes.pairs.cells.plan import plan_cells, suits_cells
 from clmapreduce.schemes.pairs.matrix.boxes import (
     MATRIX_CHAINED,
     MATRIX_CHAINED_CPU,
@@ -144,6 +145,17 @@ def matrix_default(layout: PairProblem, domain: Pairwise, mode: ComputeMode, fac
     return next((box for box in boxes if box is not None), None)
 
 
+def cells_plan(form: PairRequest, rows: int, columns: int, facts: Facts) -> Plan | None:
+    """The plan that computes a request by cells where points lie far apart; None where that does not suit."""
+    one, mode = passes_of(form).main, ComputeMode.PARALLEL
+    problem = PairProblem(one.pair, one.bound, tuple(output.dtype for output in one.outputs), short=one.short)
+    domain = Pairwise(rows, columns, 1, max(rows, columns))
+    scheme, box = choose(problem, domain, mode, facts)
+    if one.looped is None or not suits_cells(one.looped, problem, domain, mode, facts):
+        return None
+    return plan_cells(scheme.plan(box), one.looped, problem, domain, mode, facts)
+
+
 def every_pair_plan(facts: Facts, mode: ComputeMode) -> Iterator[tuple[str, Plan]]:
     """The pairwise templates with several formulas and operators, in every scheme."""
     wide = "f8" if facts.fp64 else "f4"
@@ -177,6 +189,13 @@ def every_pair_plan(facts: Facts, mode: ComputeMode) -> Iterator[tuple[str, Plan
         )
     if mode is ComputeMode.PARALLEL:
         yield from every_matrix_plan(facts)
+        far = "SqDist(Vi(0,{0}),Vj(1,{0}))"
+        for dim in (2, 40):
+            gauss = f"Exp(-{far.format(dim)}*Pm(2,1))*Vj(3,2)*Vi(4,1)"
+            for op, text in (("Sum", gauss), ("LogSumExp", f"-{far.format(dim)}"), ("ArgKMin", far.format(dim)), ("Max", far.format(dim))):
+                cells = cells_plan(form_of(text, op, **({"k": 3} if op == "ArgKMin" else {})), 10_000, 9_000, facts)
+                if cells is not None:
+                    yield f"pairs by cells {op} {dim}", cells
     for op in ("SumSoftMaxWeight", "Max_SumShiftExpWeight"):
         passes = passes_of(form_of(DISTANCE, op, weight="Vj(2,40)"))
         for rows, backend in ((10_000, "auto"), (3, "2D")):

@@ -10,7 +10,7 @@ ROWS = range(rows)
 <%def name="loaded()">
         const idx ${", ".join(f"v{k} = c + {width * k} < to ? out1[c + {width * k}] : 0" for k in ROWS)};
 </%def>
-${mode.kernel_head("cmr_bases", ["__global idx *restrict out1", "__global long *restrict out2", "const idx chunks"])} {
+${mode.open_kernel("cmr_bases", ["__global idx *restrict out1", "__global long *restrict out2", "const idx chunks"])}
     ${mode.group_scratch(op)}
     const idx lane = CMR_LOCAL_ID % ${width}, span = (chunks + ${block - 1}) / ${block} * ${width};
     const idx from = CMR_MIN(chunks, CMR_LOCAL_ID / ${width} * span), to = CMR_MIN(chunks, from + span);

@@ -70,7 +70,7 @@
     }
 </%def>
 <% sizes = ([] if fixed else ["const idx n"]) + ["const idx rows", "const idx share"] %>
-${outer.kernel_head("cmr_fused_group", parameters + sizes)} {
+${outer.open_kernel("cmr_fused_group", parameters + sizes)}
 % if fixed:
     const idx n = ${fixed};
 % endif

@@ -4,7 +4,7 @@
 ##   Local memory: none. Barriers: none.
 <%namespace name="mode" file="/mode/${context['compute_mode']}.cl.mako"/>
 <% tile = block * lanes * unroll %>
-${mode.kernel_head("cmr_map", parameters + ["const idx n", "const idx share"])} {
+${mode.open_kernel("cmr_map", parameters + ["const idx n", "const idx share"])}
     const idx begin = CMR_GROUP * share, end = begin + min((idx)(n - begin), share);
     idx t = begin;
     for (; t + ${tile} <= end; t += ${tile}) {

@@ -2,7 +2,7 @@
 ##   parts  accumulators from cmr_reduce      in…  other inputs of the result's last step      out…  results
 ##   Local memory and barriers: as cmr_reduce.
 <%namespace name="mode" file="/mode/${context['compute_mode']}.cl.mako"/>
-${mode.kernel_head("cmr_merge", ["__global const uchar *restrict parts"] + parameters + ["const idx count"])} {
+${mode.open_kernel("cmr_merge", ["__global const uchar *restrict parts"] + parameters + ["const idx count"])}
     ${mode.group_scratch(op)}
     ${mode.lane_span("0", "count", "begin", "end")}
     ${op.declare("acc")}

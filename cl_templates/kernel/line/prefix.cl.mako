@@ -4,7 +4,7 @@
 ##   Local memory: none. Barriers: none.
 <%namespace name="mode" file="/mode/${context['compute_mode']}.cl.mako"/>
 <% reads = ["__global const long *restrict queries"] if queried else [] %>
-${mode.kernel_head("cmr_prefix", ["__global const uchar *restrict parts", *reads] + parameters + ["const idx n", "const idx share"])} {
+${mode.open_kernel("cmr_prefix", ["__global const uchar *restrict parts", *reads] + parameters + ["const idx n", "const idx share"])}
     const idx begin = CMR_GROUP * share, end = begin + min((idx)(n - begin), share);
     <%mode:each i="i" begin="begin" end="end">
         const long q = ${"queries[i]" if queried else "i"};

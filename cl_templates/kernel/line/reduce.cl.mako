@@ -13,7 +13,7 @@ tile = step * unroll
 def place(s, k):
     return f"(t{' + %d * stretch' % s if s > 1 else ' + stretch' if s else ''} + ({k * width} + {lid}) * {lanes})"
 %>
-${mode.kernel_head("cmr_reduce", parameters + (["__global uchar *restrict parts"] if partial else []) + ["const idx n", "const idx share"])} {
+${mode.open_kernel("cmr_reduce", parameters + (["__global uchar *restrict parts"] if partial else []) + ["const idx n", "const idx share"])}
     ${mode.group_scratch(op)}
     const idx first = CMR_GROUP * share, last = first + min((idx)(n - first), share);
 % if warp > 1:

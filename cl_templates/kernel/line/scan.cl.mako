@@ -45,7 +45,7 @@
     }
 % endfor
 </%def>
-${mode.kernel_head("cmr_scan", (["__global uchar *restrict windows"] if passing else []) + ["__global const uchar *restrict parts"] + parameters + ["const idx n", "const idx share"])} {
+${mode.open_kernel("cmr_scan", (["__global uchar *restrict windows"] if passing else []) + ["__global const uchar *restrict parts"] + parameters + ["const idx n", "const idx share"])}
     ${mode.group_scratch(op)}
     ${mode.group_scratch(wide, "carries")}
     const idx begin = CMR_GROUP * share, end = begin + min((idx)(n - begin), share);

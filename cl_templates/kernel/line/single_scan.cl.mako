@@ -41,7 +41,7 @@ def vector(array, part, slot):
         const ${kind_of(part)} x${k}_${part.name} = ${vector(value_arrays[part.name], part, capture(rows_of.slot, "lane", k))};
 % endfor
 </%def>
-${mode.kernel_head("cmr_single_scan", ([] if alone else ["__global ulong *restrict posts"]) + parameters + ["const idx n"])} {
+${mode.open_kernel("cmr_single_scan", ([] if alone else ["__global ulong *restrict posts"]) + parameters + ["const idx n"])}
     ${mode.group_scratch(sent, "warps")}
     ${mode.group_scratch(wide, "powers") if squares else ""}
 % for array in (*value_arrays.values(), *sorted({*result_arrays.values()} - {*value_arrays.values()})):

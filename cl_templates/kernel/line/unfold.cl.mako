@@ -17,7 +17,7 @@ ${type if declare else ""} ${acc}_${part} = tile_${part}[${at}];
 tile_${part}[${at}] = ${acc}_${part};
 % endfor
 </%def>
-${mode.kernel_head("cmr_unfold", parameters + (["__global uchar *restrict parts"] if partial else []) + ["const idx n", "const idx share"])} {
+${mode.open_kernel("cmr_unfold", parameters + (["__global uchar *restrict parts"] if partial else []) + ["const idx n", "const idx share"])}
 % for part, _ in op.parts:
 ${mode.local_array(f"tile_{part}")}
 % endfor

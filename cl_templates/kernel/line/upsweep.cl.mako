@@ -14,7 +14,7 @@ ${type} ${acc}_${part} = tile_${part}[${at}];
 tile_${part}[${at}] = ${acc}_${part};
 % endfor
 </%def>
-${mode.kernel_head("cmr_upsweep", parameters + ["__global uchar *restrict parts", "const idx n", "const idx stride"])} {
+${mode.open_kernel("cmr_upsweep", parameters + ["__global uchar *restrict parts", "const idx n", "const idx stride"])}
 % for part, _ in op.parts:
 ${mode.local_array(f"tile_{part}")}
 % endfor

@@ -77,7 +77,7 @@ for (; 8 * n < count; n += ${across}) { ${turn("n", 1, True, exactly)} }
 if (count % 8${f" && full % {across} == {first}" if across > 1 else ""}) { ${turn("full", 1, True, exactly)} }
 % endif
 </%def>
-${mode.kernel_head("cmr_pairwise_matrix", parameters + domain.attr.parameters + flags)} {
+${mode.open_kernel("cmr_pairwise_matrix", parameters + domain.attr.parameters + flags)}
 % if by_products:
     ${mode.local_array("memory")}
     ${mode.local_array("largest")}

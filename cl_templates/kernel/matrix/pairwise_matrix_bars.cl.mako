@@ -10,7 +10,7 @@ last = f"value{capacity - 1}"
 better, worse = ("lesser", "greater_one") if least else ("greater_one", "lesser")
 none = "INFINITY" if least else "-INFINITY"
 %>
-${mode.kernel_head("cmr_pairwise_matrix_bars", ["__global const float *restrict buckets", "__global float *restrict bars"] + domain.attr.rows_parameters)} {
+${mode.open_kernel("cmr_pairwise_matrix_bars", ["__global const float *restrict buckets", "__global float *restrict bars"] + domain.attr.rows_parameters)}
     ${domain.open_rows(block)}
     const idx row = first + (idx)get_local_id(0);
     if (row < last) {

@@ -186,7 +186,7 @@ ${multiply(step, short and step == count - 1)}
 % endfor
 turn ^= 1;
 </%def>
-${mode.kernel_head("cmr_pairwise_matrix_chained", parameters + domain.attr.parameters + ["const idx padded", "__global int *restrict redo"])} {
+${mode.open_kernel("cmr_pairwise_matrix_chained", parameters + domain.attr.parameters + ["const idx padded", "__global int *restrict redo"])}
     ${mode.local_array("memory")}
     ${mode.local_array("known_rows")}
     ${mode.local_array("known_columns")}

@@ -125,7 +125,7 @@ if (${begin} < count) {
     }
 }
 </%def>
-${mode.kernel_head("cmr_pairwise_matrix_filter", parameters + domain.attr.parameters)} {
+${mode.open_kernel("cmr_pairwise_matrix_filter", parameters + domain.attr.parameters)}
     ${mode.local_array("memory")}
     ${mode.local_array("largest")}
     ${mode.local_array("far")}

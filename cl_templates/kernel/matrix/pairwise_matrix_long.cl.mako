@@ -74,7 +74,7 @@ for (int c = 0; c < ${matrix.columns}; c++) {
 % endfor
 }
 </%def>
-${mode.kernel_head("cmr_pairwise_matrix_long", parameters + domain.attr.parameters + (["__global int *restrict redo"] if may_give_up else []))} {
+${mode.open_kernel("cmr_pairwise_matrix_long", parameters + domain.attr.parameters + (["__global int *restrict redo"] if may_give_up else []))}
     ${mode.local_array("memory")}
     ${mode.local_array("known_rows")}
     ${mode.local_array("known_columns")}

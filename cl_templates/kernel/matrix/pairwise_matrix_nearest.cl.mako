@@ -102,7 +102,7 @@ for (int v = 0; v < ${len(mine)}; v++) {
     }
 }
 </%def>
-${mode.kernel_head("cmr_pairwise_matrix_nearest", parameters + domain.attr.parameters)} {
+${mode.open_kernel("cmr_pairwise_matrix_nearest", parameters + domain.attr.parameters)}
     ${mode.local_array("memory")}
     ${mode.local_array("known_rows")}
     ${mode.local_array("known_columns")}

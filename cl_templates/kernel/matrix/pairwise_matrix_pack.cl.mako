@@ -9,7 +9,7 @@
 <%namespace name="long_values" file="/pairs/long_values.cl.mako"/>
 <%namespace name="inputs" file="/pairs/inputs.cl.mako"/>
 <% numbers, words, each = weights.numbers, weights.weight_words, tile * weights.numbers %>
-${mode.kernel_head("cmr_pairwise_matrix_pack", parameters + ["__global uint *restrict packed", "const idx columns", "const idx stages"])} {
+${mode.open_kernel("cmr_pairwise_matrix_pack", parameters + ["__global uint *restrict packed", "const idx columns", "const idx stages"])}
     ${mode.local_array("largest")}
     ${mode.local_array("small")}
     ${mode.local_array("need")}

@@ -15,7 +15,7 @@ vectors, numbers, unroll = box.rows, box.numbers, box.unroll
 values = [exact.values(v, 0) for v in range(vectors)]
 beside, apart = numbers * across, block // across  # numbers of a column in local memory; rows of one item lie so far from each other
 %>
-${mode.kernel_head("cmr_pairwise_matrix_redo", parameters + domain.attr.parameters + ["__global const int *restrict redo"])} {
+${mode.open_kernel("cmr_pairwise_matrix_redo", parameters + domain.attr.parameters + ["__global const int *restrict redo"])}
     ${mode.local_array("weights")}
     ${terms.declare_tile(exact)}
     ${domain.open_places()}

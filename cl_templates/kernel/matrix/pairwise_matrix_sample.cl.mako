@@ -38,7 +38,7 @@ best${v}_${c} = ${matrix.better}((near${v}_${c} ${"+" if matrix.least else "-"} 
 % endfor
 % endfor
 </%def>
-${mode.kernel_head("cmr_pairwise_matrix_sample", list(parameters) + domain.attr.parameters)} {
+${mode.open_kernel("cmr_pairwise_matrix_sample", list(parameters) + domain.attr.parameters)}
     ${mode.local_array("memory")}
     ${mode.local_array("largest")}
     ${mode.local_array("far")}

@@ -30,7 +30,7 @@ def declared(c):
     ${terms.stage(pairs, "column", "spot")}
 </%mode:each>
 </%def>
-${mode.kernel_head("cmr_pairwise_matrix_weighted", parameters + domain.attr.parameters + ["const idx padded", "__global int *restrict redo"])} {
+${mode.open_kernel("cmr_pairwise_matrix_weighted", parameters + domain.attr.parameters + ["const idx padded", "__global int *restrict redo"])}
     ${mode.local_array("memory")}
     ${mode.local_array("given_up")}
     ${terms.declare_tile(pairs)}

@@ -212,7 +212,7 @@ const float down = ${float(scalars.at_first)}f / up${v};
 ${total} = ${total} * down * ${float(scalars.bound // scalars.at_first)}f;
 % endfor
 </%def>
-${mode.kernel_head("cmr_pairwise_matrix_wide", parameters + domain.attr.parameters + ["const idx stages", "__global int *restrict redo"])} {
+${mode.open_kernel("cmr_pairwise_matrix_wide", parameters + domain.attr.parameters + ["const idx stages", "__global int *restrict redo"])}
     ${mode.local_array("memory")}
     ${mode.local_array("largest")}
     ${mode.local_array("far")}

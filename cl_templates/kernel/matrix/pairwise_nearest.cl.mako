@@ -39,7 +39,7 @@ ${pairs.outer.merge("acc", "acc", "one")}
 ${pairs.bar.statements}
 bar = ${pairs.bar.text};
 </%def>
-${mode.kernel_head("cmr_pairwise_nearest", parameters + domain.attr.rows_parameters)} {
+${mode.open_kernel("cmr_pairwise_nearest", parameters + domain.attr.rows_parameters)}
     ${mode.local_array("doubts")}
     ${domain.open_rows(block)}
     const int item = (int)get_local_id(0);

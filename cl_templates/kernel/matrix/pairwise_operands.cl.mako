@@ -79,7 +79,7 @@ ${fact} = ${"all" if side.of_rows else "most"};
 ${unscale_kept} = unscale;
 % endif
 </%def>
-${mode.kernel_head("cmr_pairwise_operands", side.parameters() + ["__global float *restrict facts", "__global uint *restrict operands", "const idx count", "const idx padded", "const idx blocks"])} {
+${mode.open_kernel("cmr_pairwise_operands", side.parameters() + ["__global float *restrict facts", "__global uint *restrict operands", "const idx count", "const idx padded", "const idx blocks"])}
     const idx group = CMR_GROUP, batch = group / blocks;
     const idx at = group % blocks * ${block} + CMR_LOCAL_ID, row = min(at, (idx)(count - 1));
     ${inputs.offset(side.inputs, "batch")}

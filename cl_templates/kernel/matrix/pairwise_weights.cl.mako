@@ -6,7 +6,7 @@
 <%namespace name="products" file="/matrix/weighted.cl.mako"/>
 <%namespace name="long_values" file="/pairs/long_values.cl.mako"/>
 <%namespace name="inputs" file="/pairs/inputs.cl.mako"/>
-${mode.kernel_head("cmr_pairwise_weights", list(parameters) + ["__global float *restrict weights", "const idx columns", "const idx padded", "const idx groups"])} {
+${mode.open_kernel("cmr_pairwise_weights", list(parameters) + ["__global float *restrict weights", "const idx columns", "const idx padded", "const idx groups"])}
     const idx group = CMR_GROUP % groups, element = CMR_GROUP / groups;
     const idx batch = element / ${weighted.across}, first_d = element % ${weighted.across} * ${weighted.numbers};
     ${inputs.offset(weighted.wide.pair.inputs, "batch")}

@@ -97,7 +97,7 @@ ${turn(pairs, 1, vectors)}
 % endif
 </%domain:each_tile>
 </%def>
-${mode.kernel_head("cmr_pairwise", parameters + domain.attr.parameters)} {
+${mode.open_kernel("cmr_pairwise", parameters + domain.attr.parameters)}
 % if staged:
     ${terms.declare_tile(pairs)}
 % if careful is not None:

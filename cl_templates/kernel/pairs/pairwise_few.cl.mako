@@ -34,7 +34,7 @@ ${accumulators.close_tile(text, v)}
 % endfor
 % endif
 </%def>
-${mode.kernel_head("cmr_pairwise_few", parameters + domain.attr.parameters)} {
+${mode.open_kernel("cmr_pairwise_few", parameters + domain.attr.parameters)}
     ${mode.group_scratch(pairs.outer)}
     ${domain.open("CMR_GROUP", vectors)}
     ${inputs.offset(pairs.pair.inputs, "batch")}

@@ -9,7 +9,7 @@ result = last.result
 *leading, own = result.texts  # what a row gets once, and what for every sum
 base = f"(size_t)row * {len(leading) + last.size}"
 %>
-${mode.kernel_head("cmr_pairwise_last", last.parameters + ["const idx total", "const idx share"])} {
+${mode.open_kernel("cmr_pairwise_last", last.parameters + ["const idx total", "const idx share"])}
     const idx begin = CMR_GROUP * share, end = min(total, (idx)(begin + share));
     <%mode:each i="at" begin="begin" end="end">
         const idx row = at / ${last.size}, d = at % ${last.size};

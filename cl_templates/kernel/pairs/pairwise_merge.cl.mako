@@ -10,7 +10,7 @@
 op = pairs.outer
 live = ["selected[base + row]" if some else "1"]
 %>
-${mode.kernel_head("cmr_pairwise_merge", [*parameters, *domain.attr.merge_parameters])} {
+${mode.open_kernel("cmr_pairwise_merge", [*parameters, *domain.attr.merge_parameters])}
 % if team:
     ${mode.group_scratch(op)}
 % endif

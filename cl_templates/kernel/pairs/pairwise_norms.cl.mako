@@ -34,7 +34,7 @@ const float norm = ((s0 + s1) + (s2 + s3)) + ((s4 + s5) + (s6 + s7));
 <% number = norms.centred(side, at, d) %>
 { ${number.statements} const float v = ${number.text}; ${total} = ${total} + v * v; }
 </%def>
-${mode.kernel_head("cmr_pairwise_norms", norms.parameters() + ["__global float *restrict centres", "__global float *restrict row_norms", "__global float *restrict column_norms", "const idx rows", "const idx columns", "const idx blocks"])} {
+${mode.open_kernel("cmr_pairwise_norms", norms.parameters() + ["__global float *restrict centres", "__global float *restrict row_norms", "__global float *restrict column_norms", "const idx rows", "const idx columns", "const idx blocks"])}
 ${mode.local_array("middle")}
     const idx group = CMR_GROUP, batch = group / blocks, number = group % blocks;
     ${inputs.offset(norms.inputs, "batch")}

@@ -4,7 +4,7 @@
 ##   Local memory: none. Barriers: none.
 <%namespace name="mode" file="/mode/${context['compute_mode']}.cl.mako"/>
 <%namespace name="inputs" file="/pairs/inputs.cl.mako"/>
-${mode.kernel_head("cmr_pairwise_pack", parameters([variable]) + [f"__global {kind} *restrict packed", "const idx count", "const idx padded", "const idx blocks"])} {
+${mode.open_kernel("cmr_pairwise_pack", parameters([variable]) + [f"__global {kind} *restrict packed", "const idx count", "const idx padded", "const idx blocks"])}
     const idx group = CMR_GROUP, batch = group / blocks;
     const idx at = group % blocks * ${block} + CMR_LOCAL_ID, row = min(at, (idx)(count - 1));
     ${inputs.offset([variable], "batch")}

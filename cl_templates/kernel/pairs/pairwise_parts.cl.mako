@@ -4,7 +4,7 @@
 ##   Local memory: none. Barriers: none.
 <%namespace name="mode" file="/mode/${context['compute_mode']}.cl.mako"/>
 <%namespace name="outputs" file="/outputs.cl.mako"/>
-${mode.kernel_head("cmr_pairwise_parts", parts.parameters + ["const idx total", "const idx share"])} {
+${mode.open_kernel("cmr_pairwise_parts", parts.parameters + ["const idx total", "const idx share"])}
     const idx begin = CMR_GROUP * share, end = min(total, (idx)(begin + share));
     <%mode:each i="at" begin="begin" end="end">
         const idx row = at / ${sum(parts.sizes)}, d = at % ${sum(parts.sizes)};

@@ -134,9 +134,8 @@ for (int c = 0; c < left; c++) {
 for (int s = item; s < ${T}; s += ${block}) {
     idx at = 0;
     if (begin < end) {
-        at = min((idx)(${begin} + s), (idx)(end - 1));
-        while (at >= intervals[2 * interval]) interval++;
-        at += intervals[2 * interval + 1];
+        ${domain.seek(f"{begin} + s")}
+        at = column;
     }
     places[(${page}) * ${T} + s] = at;
 }
@@ -174,7 +173,7 @@ for (int s = 0; s < ${stages}; s++) {
     turn ^= 1;
 }
 </%def>
-${mode.kernel_head("cmr_pairwise_tiles", parameters + domain.attr.parameters + (["__global const int *restrict redo"] if flags else []))} {
+${mode.open_kernel("cmr_pairwise_tiles", parameters + domain.attr.parameters + (["__global const int *restrict redo"] if flags else []))}
     ${mode.local_array("memory")}
     ${domain.open("CMR_GROUP", shape.tile_rows, f"redo[{flags}]" if flags else None)}
 % if flags:

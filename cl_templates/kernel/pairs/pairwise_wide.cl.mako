@@ -27,7 +27,7 @@ scalars, parts = range(len(values)), range(len(column_parts))
 def of(name, k, r):
     return f"{name}{k}_{r // width * width}.s{r % width}"
 %>
-${mode.kernel_head("cmr_pairwise_wide", parameters + domain.attr.parameters + ["const idx across"] + (["__global const int *restrict redo"] if flags else []))} {
+${mode.open_kernel("cmr_pairwise_wide", parameters + domain.attr.parameters + ["const idx across"] + (["__global const int *restrict redo"] if flags else []))}
 % for k in scalars:
     ${mode.local_array(f"s{k}_tile")}
 % endfor

@@ -49,7 +49,7 @@ part[e * ${vectors} + ${v}] = sum${v};
 % endfor
 }
 </%def>
-${mode.kernel_head("cmr_pairwise_wide_rows", parameters + domain.attr.parameters + ["const idx across"])} {
+${mode.open_kernel("cmr_pairwise_wide_rows", parameters + domain.attr.parameters + ["const idx across"])}
     ${V} part[${beside * vectors}], acc[${beside * vectors}];
 % for k in long:
     ${V} x${k}[${beside * vectors}];

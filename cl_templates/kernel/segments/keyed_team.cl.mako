@@ -62,7 +62,7 @@ if (${run} + 1 < bases[groups])
             }
 </%def>
 ${team.macros()}
-${mode.kernel_head("cmr_keyed_team", parameters() + ["const idx n", "const idx share"])} {
+${mode.open_kernel("cmr_keyed_team", parameters() + ["const idx n", "const idx share"])}
     ${team.locals()}
 % if not warp:
     ${mode.local_array("counts")}

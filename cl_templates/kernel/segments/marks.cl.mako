@@ -124,7 +124,7 @@ if (${i} + 1 < n) ${keys.copy("out3", at, f"({i} + 1)")}
 % endif
         marks_before += ended;
 </%def>
-${mode.kernel_head("cmr_marks", [*text.key_parameters, *outputs] + ["const idx n", "const idx share"])} {
+${mode.open_kernel("cmr_marks", [*text.key_parameters, *outputs] + ["const idx n", "const idx share"])}
     const int lane = get_local_id(0);
     const idx begin = CMR_GROUP * share, end = begin + CMR_MIN(share, n - begin);
     idx marks_before = 0;

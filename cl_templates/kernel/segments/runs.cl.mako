@@ -104,7 +104,7 @@ ${keys.copy("out1", run, at)}
             ${store("run", "(i + 1)", False)}
         }
 </%def>
-${mode.kernel_head("cmr_runs", [*text.key_parameters, "__global const uchar *restrict counts", *outputs] + ["const idx n", "const idx share"])} {
+${mode.open_kernel("cmr_runs", [*text.key_parameters, "__global const uchar *restrict counts", *outputs] + ["const idx n", "const idx share"])}
     ${mode.group_scratch(op)}
     const idx begin = CMR_GROUP * share, end = begin + CMR_MIN(share, n - begin);
     ${op.declare("carry")}

@@ -8,7 +8,7 @@
 <%namespace name="path" file="/path.cl.mako"/>
 <% reach = 4 * tile %>
 ${path.functions(offset, closed, weight)}
-${mode.kernel_head("cmr_segmented_cuts", [f"__global const {offset} *restrict offsets", "__global idx *restrict out0", "const idx n", "const idx segments", "const idx share", "const idx chunks"])} {
+${mode.open_kernel("cmr_segmented_cuts", [f"__global const {offset} *restrict offsets", "__global idx *restrict out0", "const idx n", "const idx segments", "const idx share", "const idx chunks"])}
     const idx c = CMR_GROUP * ${block} + CMR_LOCAL_ID;
     if (c == 0) {
         out0[0] = offsets[0] != 0${" || (long)offsets[segments] != n" if closed else ""};

@@ -3,7 +3,7 @@
 ##   offsets  (segments + 1,)    sources  (segments,)    out0  (n,)    n  elements    segments    share  a multiple of the stretch
 ##   Local memory: none. Barriers: none.
 <%namespace name="mode" file="/mode/${context['compute_mode']}.cl.mako"/>
-${mode.kernel_head("cmr_segmented_expand", [f"__global const {offset} *restrict offsets", f"__global const {source} *restrict sources", f"__global {place} *restrict out0", "const idx n", "const idx segments", "const idx share"])} {
+${mode.open_kernel("cmr_segmented_expand", [f"__global const {offset} *restrict offsets", f"__global const {source} *restrict sources", f"__global {place} *restrict out0", "const idx n", "const idx segments", "const idx share"])}
     const idx first = CMR_GROUP * share, stretches = (CMR_MIN(share, n - first) + ${stretch - 1}) / ${stretch};
     <%mode:each i="k" begin="0" end="stretches">
         const idx begin = first + k * ${stretch}, end = CMR_MIN(begin + ${stretch}, n);

@@ -12,7 +12,7 @@ AHEAD = 8  # pieces that are read before they are merged
 % if not text.closed:
 ${path.edge(text.offset, text.closed)}
 % endif
-${mode.kernel_head("cmr_segmented_join", segments.attr.join_parameters(text) + ["const idx n", "const idx segments", "const idx chunks", "const idx columns"])} {
+${mode.open_kernel("cmr_segmented_join", segments.attr.join_parameters(text) + ["const idx n", "const idx segments", "const idx chunks", "const idx columns"])}
     ${mode.group_scratch(op)}
 ${mode.local_array("opened")}
 ${mode.local_array("ending")}

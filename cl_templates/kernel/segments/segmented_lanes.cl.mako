@@ -116,7 +116,7 @@ ${tile.joined(name, parts, lanes)}
 </%def>
 ${path.functions(text.offset, text.closed, weight)}
 ${path.search(text.offset)}
-${mode.kernel_head("cmr_segmented_lanes", segments.attr.parameters(text, partial) + path.attr.gated + ["const idx share"])} {
+${mode.open_kernel("cmr_segmented_lanes", segments.attr.parameters(text, partial) + path.attr.gated + ["const idx share"])}
     const idx c = CMR_GROUP;
     ${path.chunk("c", weight)}
 % if text.windowed:

@@ -32,7 +32,7 @@ folded = "0" if ordered else "next == first"
 %>
 ${team.macros()}
 ${path.edge(text.offset, text.closed)}
-${mode.kernel_head("cmr_segmented_team", segments.attr.parameters(text, partial) + ([f"__global {'' if looks else 'const '}idx *restrict cuts"] if partial else []) + ["__global const uchar *restrict gate", "const idx n", "const idx segments"] + (["const idx chunks"] if teams > 1 else []) + (["const idx columns"] if columned else []), block * teams)} {
+${mode.open_kernel("cmr_segmented_team", segments.attr.parameters(text, partial) + ([f"__global {'' if looks else 'const '}idx *restrict cuts"] if partial else []) + ["__global const uchar *restrict gate", "const idx n", "const idx segments"] + (["const idx chunks"] if teams > 1 else []) + (["const idx columns"] if columned else []), block * teams)}
     ${team.locals(strips=1 if blocked else 0 if in_registers else 4)}
     ${mode.local_array("flags" if teams == 1 else "all_flags")}
 % if not warp:

@@ -55,7 +55,7 @@ if (q == 0) { places[2 * c] = earlier ? first : -1; places[2 * c + 1] = last; }
 </%def>
 ${path.functions(text.offset, text.closed, weight)}
 ${path.search(text.offset)}
-${mode.kernel_head("cmr_segmented_walk", segments.attr.parameters(text, partial) + path.attr.gated + ["const idx share", "const idx chunks", "const idx columns"])} {
+${mode.open_kernel("cmr_segmented_walk", segments.attr.parameters(text, partial) + path.attr.gated + ["const idx share", "const idx chunks", "const idx columns"])}
     const idx full = columns / ${most}, blocks = full + ${len(rest)}, w = CMR_GROUP * ${block} + CMR_LOCAL_ID;
     if (w < chunks * blocks) {
         const idx c = w / blocks, part = w % blocks;

@@ -25,13 +25,13 @@ def joined(plans: Sequence[tuple[Plan, Mapping[str, str]]]) -> Passes:
     tables: dict[str, LaunchTable] = {}
     for k, (plan, names) in enumerate(plans):
         own = {name: f"{name}_pass{k}" if k else name for name in plan.tables}
-        stages += _renamed(plan, {**names, **own})
+        stages += renamed_stages(plan, {**names, **own})
         tables |= {own[name]: table for name, table in plan.tables.items()}
         scratch |= {name: max(size, scratch.get(name, 0)) for name, size in plan.scratch.items()}
     return Passes(tuple(stages), scratch, tables)
 
 
-def _renamed(plan: Plan, names: Mapping[str, str]) -> list[Stage]:
+def renamed_stages(plan: Plan, names: Mapping[str, str]) -> list[Stage]:
     """A plan's launches with some of its arrays under other names."""
 
     def renamed(arrays: Iterable[str]) -> tuple[str, ...]:

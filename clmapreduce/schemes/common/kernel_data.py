@@ -17,7 +17,8 @@ class Target(NamedTuple):
 
     vocabulary, halved: as in `Facts`. subgroup: how many work-items pass registers to each other. narrow: indices are
     ints. streaming: stores go past the caches, where CPUs have words for that. registers: of an item at most, where a
-    compiler can be told; 0: as many as it takes.
+    compiler can be told; 0: as many as it takes. gate: C text of the condition on one more
+    array, `gate`, where groups have something to do; else they end at once, where the vendor allows it.
     """
 
     mode: ComputeMode
@@ -28,6 +29,7 @@ class Target(NamedTuple):
     narrow: bool
     streaming: bool = False
     registers: int = 0
+    gate: str = ""
 
     @classmethod
     def of(
@@ -46,7 +48,7 @@ class Target(NamedTuple):
         return {
             "compute_mode": self.mode.value, "vendor": self.vocabulary, "narrow": self.narrow, "cpu": self.cpu,
             "halved": self.halved, "streaming": self.streaming, "subgroup": self.subgroup,
-            "registers": self.registers,
+            "registers": self.registers, "gate": self.gate,
         }  # fmt: skip
 
 

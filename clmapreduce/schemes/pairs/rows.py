@@ -20,7 +20,7 @@ from clmapreduce.schemes.pairs.merge import targets_of
 from clmapreduce.schemes.pairs.parts.pair_formulas import PairText
 from clmapreduce.schemes.pairs.parts.pair_kernel import PairKernel
 from clmapreduce.schemes.pairs.problem import LONGEST_CHAIN, PLACE_BYTES, PairProblem, places
-from clmapreduce.schemes.pairs.scheme import GROUPS, LONGEST_TEXT, PairScheme
+from clmapreduce.schemes.pairs.scheme import GROUPS, LONGEST_TEXT, RowGroup, RowScheme
 
 SMALLEST_TILE = 8
 """Columns that are worth a stay in local memory."""
@@ -66,7 +66,7 @@ class RowsText(PairKernel):
         return (*staged, *votes, *(accumulators(self.pairs.bound, self.block) if self.sharing else ()))
 
 
-class Rows(PairScheme[PairBox]):
+class Rows(RowScheme[PairBox]):
     """Every item owns rows. What no other scheme computes, this one does."""
 
     box_type = PairBox
@@ -109,6 +109,9 @@ class Rows(PairScheme[PairBox]):
     def rows(self, box: PairBox) -> int:
         """Rows that a group owns."""
         return box.vectors * self._block(box)
+
+    def group(self, box: PairBox) -> RowGroup:
+        return RowGroup(self.rows(box), self._block(box), box.tile)
 
     def _block(self, box: PairBox) -> int:
         """Rows that lie side by side, for a vector of every item."""

@@ -7,7 +7,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar, Generic, TypeVar
+from typing import Any, ClassVar, Generic, NamedTuple, TypeVar
 
 from clmapreduce.domain.dense import Pairwise
 from clmapreduce.domain.partition import Partition
@@ -25,6 +25,14 @@ GROUPS: Limits = {"groups": (4, 256)}
 """Of every box where groups work side by side."""
 LONGEST_TEXT = 64
 """Rows and columns that an item takes at once, at most: beyond that builds take minutes."""
+
+
+class RowGroup(NamedTuple):
+    """What a group takes: rows, so many of them side by side, and columns of a tile."""
+
+    rows: int
+    wide: int
+    tile: int
 
 
 @dataclass(frozen=True)
@@ -77,3 +85,15 @@ class PairScheme(ABC, Generic[B]):
             stages = [*stages, merge_stage(text, domain, self.mode, self.facts, box, partition)]
             scratch = {**scratch, "scratch0": text.bound.layout.itemsize * partition.parts * domain.batch}
         return Plan(tuple(stages), scratch, self.mode, Scope.DEVICE, domain.narrow, why, tables=partition.tables)
+
+
+class RowScheme(PairScheme[B]):
+    """A scheme whose groups own rows, and take columns from any places."""
+
+    @abstractmethod
+    def group(self, box: B) -> RowGroup:
+        """What a group takes."""
+
+    def by_differences(self, box: B) -> B:
+        """The box in which distances are sums of squared differences."""
+        return box

@@ -24,7 +24,7 @@ from clmapreduce.schemes.pairs.parts.pair_formulas import PairText
 from clmapreduce.schemes.pairs.parts.pair_kernel import PairKernel
 from clmapreduce.schemes.pairs.parts.sides import coordinates_of
 from clmapreduce.schemes.pairs.problem import LONGEST_CHAIN, PLACE_BYTES, PairProblem, places
-from clmapreduce.schemes.pairs.scheme import GROUPS, LONGEST_TEXT, PairScheme
+from clmapreduce.schemes.pairs.scheme import GROUPS, LONGEST_TEXT, RowGroup, RowScheme
 from clmapreduce.schemes.pairs.tile_numbers import TileNumbers
 from clmapreduce.schemes.pairs.tile_shape import Shape
 
@@ -276,7 +276,7 @@ def norms_stage(
     return Stage(spec, blocks * domain.batch, block, arguments, names, norms_read)
 
 
-class Tiles(PairScheme[TileBox]):
+class Tiles(RowScheme[TileBox]):
     """Groups compute tiles of pairs; the coordinates of their rows and columns are staged."""
 
     box_type = TileBox
@@ -298,6 +298,13 @@ class Tiles(PairScheme[TileBox]):
 
     def fits(self, box: TileBox) -> bool:
         return super().fits(box) and box.rows * box.columns <= LONGEST_TEXT
+
+    def group(self, box: TileBox) -> RowGroup:
+        shape = Shape(box, self.layout.pair.dtype.itemsize)
+        return RowGroup(shape.tile_rows, shape.tile_rows, shape.tile_columns)
+
+    def by_differences(self, box: TileBox) -> TileBox:
+        return replace(box, products=False)
 
     def plan(self, box: TileBox) -> Plan:
         """Stages are as deep as the box says, or as local memory allows."""

@@ -17,7 +17,7 @@
 % endfor
         }
 </%def>
-${mode.kernel_head("cmr_iterate", parameters + ["const idx length", "const idx n", "const idx share"])} {
+${mode.open_kernel("cmr_iterate", parameters + ["const idx length", "const idx n", "const idx share"])}
     const idx begin = CMR_GROUP * share, end = begin + min((idx)(n - begin), share);
     idx t = begin;
     for (; t + ${tile} <= end; t += ${tile}) {

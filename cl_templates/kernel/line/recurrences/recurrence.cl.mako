@@ -19,7 +19,7 @@ stored = None if responses else store
         ${state.act(f"s{s}", "part")}
 % endif
 </%def>
-${mode.kernel_head("cmr_recurrence", (["__global const uchar *restrict parts"] if parts else []) + parameters + (["__global uchar *restrict left_parts"] if responses else []) + ["const idx n", "const idx share"])} {
+${mode.open_kernel("cmr_recurrence", (["__global const uchar *restrict parts"] if parts else []) + parameters + (["__global uchar *restrict left_parts"] if responses else []) + ["const idx n", "const idx share"])}
     const idx number = CMR_GROUP * ${streams}, begin = number * share, left = n - begin;
 % if responses:
 % for s in range(streams):

@@ -25,7 +25,7 @@
     out[i] = result;
 % endif
 </%def>
-${mode.kernel_head("cmr_power_series", [f"__global const {T} *restrict x", f"__global const {T} *restrict coefficients", f"__global {T} *restrict out", "const int terms", "const idx n", "const idx share"])} {
+${mode.open_kernel("cmr_power_series", [f"__global const {T} *restrict x", f"__global const {T} *restrict coefficients", f"__global {T} *restrict out", "const int terms", "const idx n", "const idx share"])}
     const idx begin = CMR_GROUP * share, end = begin + min((idx)(n - begin), share);
     idx t = begin;
     for (; t + ${block * lanes} <= end; t += ${block * lanes}) {

@@ -12,7 +12,7 @@ kind = "__global const real *restrict"
 parameters = [f"{kind} x"] + [f"{kind} center"] * centred + [f"{kind} weights"] + [f"{kind} derivatives"] * derived
 parameters += [f"__global {stored} *restrict out", "__global real *restrict error", "__global real *restrict lost"]
 %>
-${mode.kernel_head("cmr_power_sum", parameters + ["const int terms", "const idx n", "const idx share"])} {
+${mode.open_kernel("cmr_power_sum", parameters + ["const int terms", "const idx n", "const idx share"])}
     const idx begin = CMR_GROUP * share, end = begin + min((idx)(n - begin), share);
     <%mode:each i="i" begin="begin" end="end">
         num at = num_loaded(x + (size_t)i * ${words_in}), power = num_of(1), total = num_of(0);

@@ -13,7 +13,7 @@ __constant const ${table.ctype} ${table.name}[] = {${", ".join(table.numbers)}};
 <%include file="/series/${part}.cl.mako"/>
 % endfor
 <%include file="/series/memory.cl.mako"/>
-${mode.kernel_head("cmr_series_function", [f"__global const real *restrict x{k}" for k in range(operands)] + [f"__global {stored} *restrict out{k}" for k in range(results)] + ["const idx n", "const idx share"])} {
+${mode.open_kernel("cmr_series_function", [f"__global const real *restrict x{k}" for k in range(operands)] + [f"__global {stored} *restrict out{k}" for k in range(results)] + ["const idx n", "const idx share"])}
     const idx begin = CMR_GROUP * share, end = begin + min((idx)(n - begin), share);
     <%mode:each i="i" begin="begin" end="end">
 % if compound:

@@ -14,7 +14,7 @@ ${radix.functions(True, False)}
 ${radix.lanes_function(vector)}
 ${buckets.code_function(word)}
 ${buckets.code_function(vector)}
-${mode.kernel_head("cmr_bucket_counts", parameters)} {
+${mode.open_kernel("cmr_bucket_counts", parameters)}
     ${mode.local_array("tables")}
     const int left_out = (int)marks[0], steps = (int)marks[1], pieces = (int)marks[2];
     const idx begin = CMR_MIN(n, CMR_GROUP * share), end = begin + CMR_MIN(share, n - begin);

@@ -20,7 +20,7 @@ code = lambda at: f"(int){buckets.code(word, at)}"
 ${radix.functions(True, False)}
 ${buckets.code_function(word)}
 ${moves.moved("moved", as_it_is, as_it_is, None)}
-${mode.kernel_head("cmr_bucket_sample", parameters)} {
+${mode.open_kernel("cmr_bucket_sample", parameters)}
     ${mode.local_array("next")}
     ulong random = 0x9e3779b97f4a7c15ul;
     const ulong stretch = (ulong)n / ${samples};

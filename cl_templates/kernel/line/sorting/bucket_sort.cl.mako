@@ -56,7 +56,7 @@ INLINE int cmr_settled(${", ".join(f"__global {kind} *{name}" for name, _, _, ki
     }
     return 1;
 }
-${mode.kernel_head("cmr_bucket_sort", parameters)} {
+${mode.open_kernel("cmr_bucket_sort", parameters)}
     ${mode.local_array("next")}
     for (int b = (int)CMR_GROUP; b < ${digits}; b += items) {
         const idx begin = places[b * groups], m = places[(b + 1) * groups] - begin;

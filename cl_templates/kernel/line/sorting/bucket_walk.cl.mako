@@ -17,7 +17,7 @@ if values: parameters += [f"__global {values} *restrict out1"]
 ${radix.functions(True, False)}
 ${radix.lanes_function(vector)}
 % endif
-${mode.kernel_head("cmr_bucket_walk", parameters + ["const idx groups", "const idx n", "const idx share"])} {
+${mode.open_kernel("cmr_bucket_walk", parameters + ["const idx groups", "const idx n", "const idx share"])}
 ${lines.arrays()}
     const idx begin = CMR_MIN(n, CMR_GROUP * share), end = begin + CMR_MIN(share, n - begin);
     for (int b = 0; b < ${digits}; b++) next[b] = places[b * groups + CMR_GROUP];

@@ -5,7 +5,7 @@
 <%namespace name="mode" file="/mode/${context['compute_mode']}.cl.mako"/>
 <%namespace name="radix" file="/sorting/radix.cl.mako"/>
 ${radix.functions(first or keys.in_place, False)}
-${mode.kernel_head("cmr_radix_counts", [f"__global const {word} *restrict in0", "__global idx *restrict out0", "const int shift", "const idx groups", "const idx n", "const idx share"])} {
+${mode.open_kernel("cmr_radix_counts", [f"__global const {word} *restrict in0", "__global idx *restrict out0", "const int shift", "const idx groups", "const idx n", "const idx share"])}
     ${mode.local_array("tables")}
     const idx begin = CMR_MIN(n, CMR_GROUP * share), end = begin + CMR_MIN(share, n - begin);
 % if compute_mode == "seq":

@@ -39,7 +39,7 @@ if values: parameters += [f"__global {stored_values} *restrict out1"]
 % endif
 </%def>
 ${radix.functions(first or keys.in_place, last and stores_keys and not keys.in_place)}
-${mode.kernel_head("cmr_radix_group", parameters + ["const int shift", "const idx groups", "const idx n", "const idx share"])} {
+${mode.open_kernel("cmr_radix_group", parameters + ["const int shift", "const idx groups", "const idx n", "const idx share"])}
     ${mode.group_scratch(op)}
     ${mode.local_array("tables")}
     ${mode.local_array("bases")}

@@ -14,7 +14,7 @@ if stores_keys: parameters += [f"__global {word} *restrict out0"]
 if values: parameters += [f"__global {stored_values} *restrict out1"]
 %>
 ${radix.functions(first or keys.in_place, last and stores_keys and not keys.in_place)}
-${mode.kernel_head("cmr_radix_walk", parameters + ["const int shift", "const idx groups", "const idx n", "const idx share"])} {
+${mode.open_kernel("cmr_radix_walk", parameters + ["const int shift", "const idx groups", "const idx n", "const idx share"])}
 ${lines.arrays()}
     const idx begin = CMR_MIN(n, CMR_GROUP * share), end = begin + CMR_MIN(share, n - begin);
     for (int d = 0; d < ${digits}; d++) next[d] = places[d * groups + CMR_GROUP];

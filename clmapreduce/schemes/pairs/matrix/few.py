@@ -100,6 +100,10 @@ class FewNumbersKernel(_FewKernel):
     sharing: int = 1
 
     @property
+    def gives_up_early(self) -> bool:
+        return self.leaves
+
+    @property
     def arrays(self) -> tuple[LocalArray, ...]:
         matrix, tile = self.matrix, self.tile
         operands = matrix.operand_arrays(2) if self.by_products else ()

@@ -21,5 +21,10 @@ class PairKernel(KernelText):
     partial: bool
 
     @property
+    def gives_up_early(self) -> bool:
+        """Whether groups see in their first tiles that they must give up."""
+        return False
+
+    @property
     def parameters(self) -> list[str]:
         return [*self.pairs.parameters(), *self.behind]

@@ -1,0 +1,27 @@
+"""Launches that have something to do only where an earlier one says so."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import replace
+
+from clmapreduce.plan import Stage
+from clmapreduce.schemes.common.kernel_data import KernelText
+
+GATES = "cell_gates"
+"""Four numbers: whether cells are worth a closer look; after it, whether they are used; whether they are not; and
+whether they must not be.
+"""
+WORTH, NOT_WORTH, USED, UNUSED, REFUSED = "gate[0]", "!gate[0]", "gate[1]", "!gate[1]", "gate[2]"
+
+
+def gated(stages: Iterable[Stage], gate: str) -> list[Stage]:
+    """Launches whose groups have something to do on a condition."""
+    return [_gated(stage, gate) for stage in stages]
+
+
+def _gated(stage: Stage, gate: str) -> Stage:
+    spec = stage.spec
+    assert isinstance(spec, KernelText)
+    spec = replace(spec, target=spec.target._replace(gate=gate))
+    return replace(stage, spec=spec, arguments=(*stage.arguments, GATES), reads=(*stage.reads, GATES))

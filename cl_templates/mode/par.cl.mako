@@ -6,14 +6,14 @@
 ## behind 2^31 items on drivers whose kernels see short offsets, in groups by the other dimensions.
 ## items: of a group that consists of several blocks of `block` items, which do not synchronise. registers: a limit, which NVIDIA's compiler obeys only in
 ## kernels that do not require a group size.
-## Opens the kernel's body. gate: C text of the condition on one more array, `gate`, where the kernel has something to do; else groups may end at once.
+## Opens the kernel's body. gate: (place, whether set): the kernel takes one more array, `gate`, and has something to do where its number there is so; else groups may end at once.
 <%def name="open_kernel(name, parameters, items=None)">
 #define CMR_LOCAL_ID ((idx)get_local_id(0))
 #define CMR_GROUP ((idx)(get_group_id(0) + get_global_offset(0) / ${items or block} + get_global_offset(1) + (get_global_offset(2) << 30)))
 __kernel ${"" if registers else f"__attribute__((reqd_work_group_size({items or block}, 1, 1)))"}${attribute(subgroup) if subgroup > 1 else ""}
 void ${name}(${", ".join(parameters + (["__global const int *restrict gate"] if gate else []))}) {
 % if gate:
-cmr_end_unless_int(${gate});
+cmr_end_unless_int(${"" if gate[1] else "!"}gate[${gate[0]}]);
 % endif
 </%def>
 ## Where the count is known and small, one guarded statement per round: PoCL takes seconds to build a loop between barriers.

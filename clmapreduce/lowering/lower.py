@@ -153,29 +153,18 @@ def lower(
     return _of_scalars(lowering, formula, weight, scale, linear)
 
 
-def lower_short(
+def lower_scalars(
     formula: Vector,
     weight: Vector | None,
     inputs: Mapping[Variable, PairInput],
+    longest: int,
     scale: float = 1.0,
     linear: bool = False,
     exact: bool = False,
 ) -> Pair:
-    """The same with sums over up to MOST_UNROLLED coordinates as terms, and without expansions."""
-    lowering = _Lowering(inputs, computing_dtype(inputs), exact, MOST_UNROLLED)
+    """The same without expansions. longest: sums over more coordinates are loops, all others are terms."""
+    lowering = _Lowering(inputs, computing_dtype(inputs), exact, longest)
     return _of_scalars(lowering, formula, weight, scale, linear)
-
-
-def lower_looped(
-    formula: Vector,
-    weight: Vector | None,
-    inputs: Mapping[Variable, PairInput],
-    scale: float = 1.0,
-    linear: bool = False,
-    exact: bool = False,
-) -> Pair:
-    """The same with every sum over coordinates as a loop."""
-    return _of_scalars(_Lowering(inputs, computing_dtype(inputs), exact, 0), formula, weight, scale, linear)
 
 
 def _of_scalars(

@@ -59,18 +59,19 @@ ${mode.open_kernel("cmr_cell_pairs", parameters(inputs) + ["__global const float
     </%mode:each>
     ${mode.sync()}
     if (${mode.is_leader()}) {
-        float pairs = 0, listed = 0;
+        float pairs = 0;
+        long listed = 0;
         idx row = 0, place = 8 * groups + rows, most = 0;
         for (int a = 0; a < ${count}; a++) {
             pairs += (float)facts[${2 * count} + a] * (float)lengths[a];
-            listed += (float)lengths[a];
+            listed += lengths[a];
             most = max(most, (idx)lengths[a]);
             firsts[a] = row;
             facts[${6 * count} + a] = (uint)(8 * groups + row); facts[${7 * count} + a] = (uint)place;
             row += facts[${2 * count} + a];
-            place += listed < (float)capacity ? lengths[a] : 0;
+            place += listed <= capacity ? lengths[a] : 0;
         }
-        chosen[0] = !gates[3] && pairs <= ${share}f * (float)rows * (float)columns && listed < (float)capacity && most <= longest;
+        chosen[0] = !gates[3] && pairs <= ${share}f * (float)rows * (float)columns && listed <= capacity && most <= longest;
         gates[1] = chosen[0]; gates[2] = !chosen[0];
     }
     ${mode.sync()}

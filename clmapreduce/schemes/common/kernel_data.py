@@ -17,8 +17,9 @@ class Target(NamedTuple):
 
     vocabulary, halved: as in `Facts`. subgroup: how many work-items pass registers to each other. narrow: indices are
     ints. streaming: stores go past the caches, where CPUs have words for that. registers: of an item at most, where a
-    compiler can be told; 0: as many as it takes. gate: C text of the condition on one more
-    array, `gate`, where groups have something to do; else they end at once, where the vendor allows it.
+    compiler can be told; 0: as many as it takes. gate: a place in one more array, `gate`, and
+    whether its number there is set, not 0, where groups have something to do; else they end at once, where the vendor
+    allows it.
     """
 
     mode: ComputeMode
@@ -29,7 +30,7 @@ class Target(NamedTuple):
     narrow: bool
     streaming: bool = False
     registers: int = 0
-    gate: str = ""
+    gate: tuple[int, bool] | None = None
 
     @classmethod
     def of(

@@ -19,8 +19,8 @@ from clmapreduce.modes import ComputeMode
 from clmapreduce.plan import Arguments, Facts, Stage
 from clmapreduce.schemes.common.join_plans import renamed_stages
 from clmapreduce.schemes.common.kernel_data import Target
-from clmapreduce.schemes.pairs.cells.apart import ApartPair
-from clmapreduce.schemes.pairs.cells.cell_pairs import PIECE, PLACES, CellPairs
+from clmapreduce.schemes.pairs.cells.apart import ApartPair, Rule
+from clmapreduce.schemes.pairs.cells.domain import PIECE, PLACES, CellDomain
 from clmapreduce.schemes.pairs.cells.gates import GATES, USED, WORTH, gated
 from clmapreduce.schemes.pairs.cells.kernels import (
     CHUNK,
@@ -80,7 +80,7 @@ class ByCells:
         sampled = tuple(one.name for one in sampled_inputs(pair, self.apart))
         few = min(SAMPLED, block)
         pivots = PivotsKernel(target, text, self.apart, rule.value, few, points, bool(redo))
-        labels = LabelsKernel(target, text, points, rule, block)
+        labels = LabelsKernel(target, text, points, rule is Rule.ZERO, block)
         pairs = CellPairsKernel(target, text, self.apart, rule.value, block, self._group.rows, self._group.wide, SHARE)
         limits: Arguments = (("idx", self._room), ("idx", self._longest), ("idx", self._pieces))
         written = (PIVOTS, FACTS, GATES)
@@ -205,10 +205,10 @@ class ByCells:
         scheme, box = self._scheme
         return scheme.group(box)
 
-    def _cells(self, span: int) -> CellPairs:
+    def _cells(self, span: int) -> CellDomain:
         """The pairs of cells, cut into pieces of so many rows."""
         rows, columns = self.whole.rows, self.whole.columns
-        return CellPairs(rows, columns, 1, self.whole.elements, cells=COUNT, span=span, share=SHARE / 2)
+        return CellDomain(rows, columns, 1, self.whole.elements, cells=COUNT, span=span, share=SHARE / 2)
 
 
 UNSIGNED = {1: "uchar", 2: "ushort", 4: "uint", 8: "ulong"}

@@ -12,15 +12,16 @@ GATES = "cell_gates"
 """Four numbers: whether cells are worth a closer look; after it, whether they are used; whether they are not; and
 whether they must not be.
 """
-WORTH, NOT_WORTH, USED, UNUSED, REFUSED = "gate[0]", "!gate[0]", "gate[1]", "!gate[1]", "gate[2]"
+WORTH, NOT_WORTH, USED, UNUSED, REFUSED = (0, True), (0, False), (1, True), (1, False), (2, True)
+"""Conditions: a place among them, and whether its number is set."""
 
 
-def gated(stages: Iterable[Stage], gate: str) -> list[Stage]:
+def gated(stages: Iterable[Stage], gate: tuple[int, bool]) -> list[Stage]:
     """Launches whose groups have something to do on a condition."""
     return [_gated(stage, gate) for stage in stages]
 
 
-def _gated(stage: Stage, gate: str) -> Stage:
+def _gated(stage: Stage, gate: tuple[int, bool]) -> Stage:
     spec = stage.spec
     assert isinstance(spec, KernelText)
     spec = replace(spec, target=spec.target._replace(gate=gate))

@@ -15,7 +15,7 @@ from clmapreduce.reductions.extremum import BoundExtremum
 from clmapreduce.reductions.text import OperatorText
 from clmapreduce.schemes.common.arrays import parameters_of
 from clmapreduce.schemes.common.kernel_data import KernelText
-from clmapreduce.schemes.pairs.cells.apart import LIMIT, ApartPair, Rule
+from clmapreduce.schemes.pairs.cells.apart import LIMIT, ApartPair
 from clmapreduce.schemes.pairs.matrix.parts.products import LongProduct
 from clmapreduce.schemes.pairs.parts.computed import Computed, Several
 from clmapreduce.schemes.pairs.parts.pair_formulas import PairText
@@ -133,24 +133,19 @@ class PivotsKernel(BoundsKernel):
 
 @dataclass(frozen=True, eq=False)
 class LabelsKernel(KernelText):
-    """pairs: the statements of the pair's terms. points: those of coordinates, which follow from the pair. rule: as an
-    `ApartPair` has it.
+    """pairs: the statements of the pair's terms. points: those of coordinates, which follow from the pair. limited:
+    whether terms must not be too large.
     """
 
     template = "kernel/cells/cell_labels"
     pairs: PairText
     points: Points = field(compare=False)
-    rule: Rule
+    limited: bool
     block: int
     count: ClassVar[int] = COUNT
     chunk: ClassVar[int] = CHUNK
     together: ClassVar[int] = TOGETHER
     limit: ClassVar[str] = f"{LIMIT}f"
-
-    @property
-    def limited(self) -> bool:
-        """Whether terms must not be too large."""
-        return self.rule is Rule.ZERO
 
     @property
     def arrays(self) -> tuple[LocalArray, ...]:

@@ -17,7 +17,7 @@ columns of every cell.
 
 
 @dataclass(frozen=True, kw_only=True)
-class CellPairs(Pairwise):
+class CellDomain(Pairwise):
     """The pairs of cells. cells: how many there are at most. span: rows of a group. share: of all columns that a row is
     expected to meet.
     """

@@ -169,6 +169,18 @@ def test_halves_and_several_numbers(alone: cm.Context, rng: np.random.Generator)
     np.testing.assert_allclose(result.astype("f8"), expected, atol=2e-3 * np.abs(expected).max())
 
 
+def test_sums_of_differences(alone: cm.Context, rng: np.random.Generator) -> None:
+    """As gradients have them: terms are products with coordinates of rows and of columns."""
+    x, y = clusters(rng, ROWS, 3), clusters(rng, COLUMNS, 3)
+    kernel = (-distances(x, y)).exp() * (cm.Vi(x) - cm.Vj(y))
+    result = kernel.sum(1, context=alone, mode="parallel")
+    differences = x.astype("f8")[:, None] - y
+    terms = np.exp(-squares(x, y))[:, :, None] * differences
+    steps = 24 + 6 * squares(x, y)  # as in `check`
+    bound = (np.abs(terms) * (EPS * steps)[:, :, None]).sum(1) + 1e-30
+    assert np.all(np.abs(result - terms.sum(1)) <= bound)
+
+
 @pytest.mark.parametrize("bad", [np.nan, np.inf, 3e38])
 @pytest.mark.parametrize("where", ["row", "column", "weight"])
 def test_numbers_that_are_none(where: str, bad: float, context: cm.Context, rng: np.random.Generator) -> None:

@@ -122,3 +122,15 @@ def test_a_kernel_that_does_not_build_is_told_of_where_it_is_needed(
     values[7] = 6
     with pytest.raises(cm.BuildError, match="no such thing"):
         submitted(executable, context, cm.array(values, context))
+
+
+@pytest.mark.parametrize(("groups", "counted"), [((5, 1, 2), (7.0, 0.0, 7.0)), ((1, 1), (7.0, 7.0))])
+def test_launches_of_one_group_count_no_work(
+    groups: tuple[int, ...], counted: tuple[float, ...], context: cm.Context
+) -> None:
+    """Beside larger ones: a group cannot be cut into pieces, and a merge does not compute a plan's operations."""
+    x = cm.array(np.zeros(LENGTH, np.float32), context)
+    plan, _ = plan_of(f"x + {next(NUMBERS)}", context, x, "out0")
+    plan = replace(plan, stages=tuple(replace(plan.stages[0], groups=each) for each in groups))
+    executable = Executable(plan, context.queue, {}, lambda table: pytest.fail("there is none"), 7.0)
+    assert tuple(launch.slots({}, ()).work for launch in executable.launches) == counted

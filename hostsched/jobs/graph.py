@@ -112,11 +112,13 @@ class JobGraph:
         as KeyboardInterrupt, leaves every buffer waiting for what was enqueued.
         """
         order = _Order(queue, [] if wait_for is NO_EVENTS else queue.admit(wait_for))
+        jobs: Sequence[Any] = self.jobs
         seconds = 0.0
-        for job in self.jobs:
+        for job in jobs:
             seconds += job.seconds
+        in_parts = seconds > AT_ONCE and any(map(is_long, jobs))
         try:
-            if seconds > AT_ONCE:
+            if in_parts:
                 order.enqueue_long(self.jobs)
             else:
                 with queue.lock:
@@ -130,9 +132,9 @@ class JobGraph:
             raise
         submission = order.submission()
         if seconds > COUNTED:
-            jobs: Iterable[Any] = self.jobs if seconds <= AT_ONCE else ()  # of pieces, only the last are on their way
-            counted = [(job.pace, job.work) for job in jobs if job.seconds]
-            queue.keep_short(submission.done, min(seconds, AT_ONCE), partial(share_among, counted))
+            counted = [(job.pace, job.work) for job in jobs if job.seconds and not in_parts]
+            left = min(seconds, AT_ONCE) if in_parts else seconds  # of pieces, only the last are on their way
+            queue.keep_short(submission.done, left, partial(share_among, counted))
         return submission
 
 

@@ -114,10 +114,12 @@ class Replay:
         """
         queue = self._queue
         buffers, values, borrowed = self._bind(slots)
-        seconds = 0.0
+        seconds, longest = 0.0, 0.0
         for pace, work in self._counted:
-            seconds += pace.seconds * work
-        if not self._ordinary or seconds > AT_ONCE or len(set(buffers)) < len(buffers) or queue.has_failed:
+            each = pace.seconds * work
+            seconds += each
+            longest = max(longest, each)
+        if not self._ordinary or longest > AT_ONCE or len(set(buffers)) < len(buffers) or queue.has_failed:
             return JobGraph(self._jobs(slots)).submit(queue, wait_for)
         owned = buffers if borrowed else None
         first_waits = [] if wait_for is NO_EVENTS else queue.admit(wait_for)

@@ -195,6 +195,23 @@ def test_calls_that_do_not_wait_leave_a_bounded_backlog(
     assert (out == 40).all()
 
 
+def test_launches_that_are_short_alone_go_out_as_one(fresh_queue: Queue, monkeypatch: pytest.MonkeyPatch) -> None:
+    """However many there are: a replay of them is no graph, and a graph's are not looked at one by one."""
+    queue = fresh_queue  # after a failed command replays are graphs
+    counter, out = zero_buffer(queue)
+    job = counting(queue, counter)
+    work = 0.6 * AT_ONCE / job.kernel.pace.seconds
+    with monkeypatch.context() as only:
+        only.setattr("hostsched.jobs.replay.JobGraph", lambda jobs: pytest.fail("no replay"))
+        only.setattr("hostsched.jobs.graph._Order.enqueue_long", lambda order, jobs: pytest.fail("in pieces"))
+        launch = Launch(job.kernel, GROUPS, SIZE, ("seen",), ("seen",), ("seen",), work)
+        Replay(queue, [launch] * 3).submit({"seen": counter})
+        part = KernelJob(job.kernel, GROUPS, SIZE, (counter,), (counter,), (counter,), work)
+        JobGraph([part] * 3).submit(queue)
+    JobGraph([ReadJob(counter, out.view(np.uint8))]).submit(queue).wait()
+    assert (out == 6).all()
+
+
 def test_kernels_learn_their_pace_from_what_was_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
     """Of two entries waited for in a row, the second ran alone between their ends."""
     clock, took = [1.0], []

@@ -14,7 +14,7 @@ from clmapreduce.device.plans.launch import Launch, SentTable
 from clmapreduce.device.runtime import Built, build_kernels, compiles_beside, take, translated, translation
 from clmapreduce.domain.launch_table import LaunchTable
 from clmapreduce.errors import ClMapReduceError, DeviceError
-from clmapreduce.plan import KernelSpec, Plan
+from clmapreduce.plan import KernelSpec, Plan, Stage
 
 PATIENCE = 0.5
 """Seconds that a first call waits to see whether kernels for what was given up are needed; about as long as building
@@ -24,7 +24,8 @@ one takes.
 
 class Executable:
     """A plan whose kernels are built on one queue; `submit` launches it. on_device: gives a table's copy on the device.
-    work: the plan's operations, roughly: each of its launches has so many at most.
+    work: the plan's operations, roughly: each of its launches has so many at most; those of one group have none, where
+    others have more groups.
 
     Where the driver compiles in threads and the kernels are not on disk, those that compute again what others gave up
     come later: a thread builds them after the first call, or that call does if something was given up.
@@ -57,8 +58,13 @@ class Executable:
         stages = [self.plan.stages[n] for n in numbers]
         built = build_kernels([stage.spec for stage in stages], self._queue, self._known)
         for n, stage, kernel in zip(numbers, stages, built, strict=True):
-            self._launches[n] = Launch(stage, kernel, self.work)
+            self._launches[n] = Launch(stage, kernel, self._work_of(stage))
         return any(kernel.compiled for kernel in built)
+
+    def _work_of(self, stage: Stage) -> float:
+        """Operations of a stage at most."""
+        alone = stage.groups <= 1 and any(other.groups > 1 for other in self.plan.stages)
+        return 0.0 if alone else self.work
 
     @property
     def is_complete(self) -> bool:

@@ -35,7 +35,7 @@ atomic_max(&largest[label], as_int(apart));
 <%def name="check(prefix, terms)">
 % if limited:
 % for k in range(len(terms)):
-if (!(fabs((float)${prefix}${k}) <= ${limit})) gates[3] = 1;
+if (!(fabs((float)${prefix}${k}) <= ${limit})) gates[2] = 1;
 % endfor
 % endif
 </%def>

@@ -1,6 +1,6 @@
 ## cmr_cell_pairs: which columns' cells a cell of rows meets, whether that is few enough, and how rows are cut into pieces. One group.
 ##   in…  parameters of the formula      pivots, facts  as in cmr_cell_labels; behind its numbers [cells][2] a bit for each cell of columns, and [2][cells] where the rows
-##   of a cell begin in pieces, and its list of columns      gates  the second: whether pairs are computed cell by cell; the third: whether all pairs are
+##   of a cell begin in pieces, and its list of columns      gates  the second: whether pairs are computed cell by cell
 ##   pieces [groups][8]  as in domain/cells; behind them, places for rows in the order of cells, and for lists      rows, columns      capacity  of all lists
 ##   longest  columns of a list      groups  pieces at most
 ##   The squared distance of a row and a column is between those of the balls around their pivots; and the formula's values between its values there.
@@ -71,8 +71,8 @@ ${mode.open_kernel("cmr_cell_pairs", parameters(inputs) + ["__global const float
             row += facts[${2 * count} + a];
             place += listed <= capacity ? lengths[a] : 0;
         }
-        chosen[0] = !gates[3] && pairs <= ${share}f * (float)rows * (float)columns && listed <= capacity && most <= longest;
-        gates[1] = chosen[0]; gates[2] = !chosen[0];
+        chosen[0] = !gates[2] && pairs <= ${share}f * (float)rows * (float)columns && listed <= capacity && most <= longest;
+        gates[1] = chosen[0];
     }
     ${mode.sync()}
     const int todo = chosen[0];

@@ -1,7 +1,7 @@
 ## cmr_cell_pivots: pivots among a sample of rows and columns, each the point of the sample that is farthest from the pivots before it; and whether cells around them
 ##   may be of use. One group; an item has a row and a column of the sample.
 ##   in…  what points are made of, and parameters      pivots [${"size"}][cells]      facts [4][cells]  set to 0: the largest squared distances, and the counts, of rows and
-##   of columns      gates [4]  whether to go on; and zeros      redo [flags]  not 0 for each group that gave up, of which at least half must have, if watching
+##   of columns      gates [3]  whether to go on; and zeros      redo [flags]  not 0 for each group that gave up, of which at least half must have, if watching
 ##   rows, columns
 ##   Local memory: one point, two numbers per warp, a count. Barriers: 2 a pivot; 2 (watching).
 <%namespace name="mode" file="/mode/${context['compute_mode']}.cl.mako"/>
@@ -29,7 +29,7 @@ ${mode.open_kernel("cmr_cell_pivots", parameters(inputs) + ["__global float *res
     <%mode:each i="k" begin="0" end="${4 * count}">
         facts[k] = 0;
     </%mode:each>
-    <%mode:each i="k" begin="0" end="4">
+    <%mode:each i="k" begin="0" end="3">
         gates[k] = 0;
     </%mode:each>
 % if watching:

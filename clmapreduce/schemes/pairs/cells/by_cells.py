@@ -124,7 +124,7 @@ class ByCells:
         rows, groups, cells = self.whole.rows, sum(self._chunks), 4 * COUNT
         return {
             **scheme.plan(box).scratch,
-            PIVOTS: cells * self.apart.distance.size, FACTS: 8 * cells, GATES: 16, COUNTS: (cells + CHUNK) * groups,
+            PIVOTS: cells * self.apart.distance.size, FACTS: 8 * cells, GATES: 12, COUNTS: (cells + CHUNK) * groups,
             PLACES: 4 * (PIECE * self._pieces + rows + self._room),
             **{_by_cell(one.name): rows * one.dim * one.dtype.itemsize for one in self._rows},
             **{_by_cell(name): rows * width * itemsize for name, itemsize, width in self._results},

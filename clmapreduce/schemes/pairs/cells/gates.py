@@ -9,10 +9,9 @@ from clmapreduce.plan import Stage
 from clmapreduce.schemes.common.kernel_data import KernelText
 
 GATES = "cell_gates"
-"""Four numbers: whether cells are worth a closer look; after it, whether they are used; whether they are not; and
-whether they must not be.
+"""Three numbers: whether cells are worth a closer look; after it, whether they are used; and whether they must not be.
 """
-WORTH, NOT_WORTH, USED, UNUSED, REFUSED = (0, True), (0, False), (1, True), (1, False), (2, True)
+WORTH, USED, UNUSED = (0, True), (1, True), (1, False)
 """Conditions: a place among them, and whether its number is set."""
 
 

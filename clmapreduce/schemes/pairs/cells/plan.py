@@ -10,7 +10,7 @@ from clmapreduce.modes import ComputeMode
 from clmapreduce.plan import Facts, Plan, Stage, where_marked
 from clmapreduce.schemes.pairs.cells.apart import ApartPair, Rule, apart_pair
 from clmapreduce.schemes.pairs.cells.by_cells import ByCells
-from clmapreduce.schemes.pairs.cells.gates import GATES, NOT_WORTH, REFUSED, UNUSED, gated
+from clmapreduce.schemes.pairs.cells.gates import GATES, UNUSED, gated
 from clmapreduce.schemes.pairs.parts.pair_kernel import PairKernel
 from clmapreduce.schemes.pairs.problem import PairProblem
 
@@ -77,10 +77,10 @@ def _watched(plan: Plan, apart: ApartPair) -> int | None:
 
 
 def _at_first(plan: Plan, cells: ByCells) -> tuple[Stage, ...]:
-    """A sample shows at once whether cells are worth a closer look; if not, nothing else happens."""
+    """A sample shows at once whether cells are worth a closer look."""
     pivots, look = cells.looking_stages()
-    usual, instead = gated(plan.stages, NOT_WORTH), gated(plan.stages, REFUSED)
-    return (pivots, *usual, *where_marked([*look, *instead, *cells.pairs_stages()], GATES))
+    usual = gated(plan.stages, UNUSED)
+    return (pivots, *where_marked(look, GATES), *usual, *where_marked(cells.pairs_stages(), GATES))
 
 
 def _where_given_up(plan: Plan, cells: ByCells, number: int) -> tuple[Stage, ...]:

@@ -147,9 +147,23 @@ def lower(
     tile is summed. exact: no fast function stands for a usual one.
     """
     lowering = _Lowering(inputs, computing_dtype(inputs), exact)
-    expanded = lowering.expanded(formula) if linear and formula.dim > beyond else None
-    if expanded is not None:
-        return _finished(lowering, [expanded[0]], 1, expanded[1])
+    if linear and formula.dim > beyond and (expanded := _expanded(lowering, formula)) is not None:
+        return expanded
+    return _of_scalars(lowering, formula, weight, scale, linear)
+
+
+def lower_looped(
+    formula: Vector,
+    weight: Vector | None,
+    inputs: Mapping[Variable, PairInput],
+    scale: float = 1.0,
+    linear: bool = False,
+    exact: bool = False,
+) -> Pair:
+    """The same with every sum over coordinates as a loop."""
+    lowering = _Lowering(inputs, computing_dtype(inputs), exact, longest=0)
+    if linear and formula.dim > UNROLLED and (expanded := _expanded(lowering, formula)) is not None:
+        return expanded
     return _of_scalars(lowering, formula, weight, scale, linear)
 
 
@@ -162,9 +176,15 @@ def lower_scalars(
     linear: bool = False,
     exact: bool = False,
 ) -> Pair:
-    """The same without expansions. longest: sums over more coordinates are loops, all others are terms."""
+    """The same without expansions."""
     lowering = _Lowering(inputs, computing_dtype(inputs), exact, longest)
     return _of_scalars(lowering, formula, weight, scale, linear)
+
+
+def _expanded(lowering: _Lowering, formula: Vector) -> Pair | None:
+    """The pair of a long value that is walked coordinate by coordinate; None where it cannot be."""
+    expanded = lowering.expanded(formula)
+    return None if expanded is None else _finished(lowering, [expanded[0]], 1, expanded[1])
 
 
 def _of_scalars(

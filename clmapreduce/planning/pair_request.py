@@ -8,7 +8,7 @@ from functools import lru_cache
 from clmapreduce.dtypes import FLOAT32, DType
 from clmapreduce.formula.node import Symbol
 from clmapreduce.formula.tables.symbol import TableSymbol, TableText
-from clmapreduce.lowering.lower import MOST_UNROLLED, UNROLLED, lower, lower_scalars, lower_weighted
+from clmapreduce.lowering.lower import MOST_UNROLLED, UNROLLED, lower, lower_looped, lower_scalars, lower_weighted
 from clmapreduce.lowering.pair import Pair, PairInput, Role
 from clmapreduce.lowering.side_values import put_aside
 from clmapreduce.planning.passes import Concatenated, OnePass, Passes, SideValue, TwoPasses, WithSideValues
@@ -98,7 +98,7 @@ def _over_pairs(form: PairRequest, inputs: dict[Variable, PairInput]) -> Passes:
             short = lower_scalars(form.formula, form.weight, inputs, MOST_UNROLLED, bound.scale, exact=exact)
         looped = None
         if _has_looped(pair):
-            looped = lower_scalars(form.formula, form.weight, inputs, 0, bound.scale, exact=exact)
+            looped = lower_looped(form.formula, form.weight, inputs, bound.scale, exact=exact)
         return OnePass(pair, bound, short=short, looped=looped)
     parts = tuple(_linear(form, part, inputs) for part in split_at_long(form.formula, UNROLLED))
     return parts[0] if len(parts) == 1 else Concatenated(parts)
@@ -111,7 +111,7 @@ def _linear(form: PairRequest, formula: Vector, inputs: dict[Variable, PairInput
     width = 1 if pair.expansion is not None else formula.dim  # every number of a long value is a sum of its own
     bound = form.reduction.bind(form.dtype, width, 0, form.index, form.options)
     short = lower_scalars(formula, None, inputs, MOST_UNROLLED, linear=True, exact=exact) if _has_short(pair) else None
-    looped = lower_scalars(formula, None, inputs, 0, linear=True, exact=exact) if _has_looped(pair) else None
+    looped = lower_looped(formula, None, inputs, linear=True, exact=exact) if _has_looped(pair) else None
     return OnePass(pair, bound, _wide(form, formula, inputs), short, looped)
 
 
@@ -123,7 +123,7 @@ def _has_short(pair: Pair) -> bool:
 
 def _has_looped(pair: Pair) -> bool:
     """Whether sums over coordinates can be loops beside what is left of a pair."""
-    return pair.expansion is None and pair.dtype == FLOAT32 and not pair.has_tables
+    return pair.dtype == FLOAT32 and not pair.has_tables
 
 
 def _wide(form: PairRequest, formula: Vector, inputs: dict[Variable, PairInput]) -> tuple[Pair, PairBound] | None:

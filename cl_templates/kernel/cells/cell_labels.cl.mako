@@ -39,6 +39,17 @@ if (!(fabs((float)${prefix}${k}) <= ${limit})) gates[2] = 1;
 % endfor
 % endif
 </%def>
+## Likewise the factors of long values, of a row or a column; the terms above are declared.
+<%def name="check_long(factors)">
+% if limited and factors is not None and factors.texts:
+for (int d = 0; d < ${pairs.expansion.size}; d++) {
+    ${factors.statements}
+% for text in factors.texts:
+    if (!(fabs((float)(${text})) <= ${limit})) gates[2] = 1;
+% endfor
+}
+% endif
+</%def>
 ${mode.open_kernel("cmr_cell_labels", pairs.parameters() + ["__global const float *restrict pivots", "__global uint *restrict facts", "__global int *restrict gates", "__global uint *restrict counts", "const idx rows", "const idx columns", "const idx row_groups", "const idx groups"])}
     ${mode.local_array("numbers")}
     ${mode.local_array("largest")}
@@ -59,6 +70,7 @@ ${mode.open_kernel("cmr_cell_labels", pairs.parameters() + ["__global const floa
             ${note()}
             ${pairs.column(0, "at")}
             ${check("y0_", pairs.pair.terms.columns)}
+            ${check_long(long_column)}
         </%mode:each>
     } else {
         <%mode:each i="s" begin="0" end="end">
@@ -67,6 +79,7 @@ ${mode.open_kernel("cmr_cell_labels", pairs.parameters() + ["__global const floa
             ${note()}
             ${pairs.row(0, ["at"])}
             ${check("x0_", pairs.pair.terms.rows)}
+            ${check_long(long_row)}
         </%mode:each>
     }
     ${mode.sync()}

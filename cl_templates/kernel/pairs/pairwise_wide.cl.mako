@@ -4,6 +4,7 @@
 ##   Groups are numbered by (batch, split, block of rows, block of d). With splits, sums go to `parts` [split][batch][row][d], for cmr_pairwise_merge.
 ##   in…  the pair's inputs      parts, out…      rows, columns, share, blocks, splits, total  as in cmr_pairwise      across  blocks of d
 ##   redo [group][flag]  which groups another scheme gave up, if one ran before; only these are computed
+##   Sums are stored and begin again after `chain` stages, for the digits of long ones.
 ##   Local memory: a stage of every s and w, and of the columns' terms. Barriers: 3 a stage.
 <%namespace name="mode" file="/mode/${context['compute_mode']}.cl.mako"/>
 <%namespace name="domain" file="/domain/${context['domain']}.cl.mako"/>
@@ -24,9 +25,30 @@ statements, values = pairs.values(0, 0)
 column_statements, column_parts = pairs.long_column(0, domain.attr.place("c", True), "d")
 # On CPUs rows are read behind the barriers, for what Intel's runtime does to them otherwise (kernel/pairs/pairwise).
 scalars, parts = range(len(values)), range(len(column_parts))
+def sums():
+    """Of every sum of an item: its name, C text of whether it is a result, and where it is stored: as a result, and as a part of one."""
+    for r in range(rows_taken):
+        for n in range(numbers_taken):
+            mine, d = f"(first + {row_of(r)})", f"(first_d + at_d + {n})"
+            places = (f"out0[(size_t)(batch * rows + {mine}) * {size} + {d}]", f"((__global {T} *)parts)[(first_slot + {mine}) * {size} + {d}]")
+            yield f"acc{r}_{n}_total0", f"{mine} < last && {d} < {size}", *places
 def of(name, k, r):
     return f"{name}{k}_{r // width * width}.s{r % width}"
 %>
+## Adds the sums to those that this item has stored, and begins them again.
+<%def name="store_sums()">
+% for name, live, *places in sums():
+if (${live}) {
+    ${domain.results(partial, *(f"{place} = (stored ? {place} : 0) + {name};" for place in places))}
+    ${name} = 0;
+}
+% endfor
+</%def>
+<%def name="add_stored()">
+% for name, live, *places in sums():
+if (${live}) { ${domain.results(partial, *(f"{name} = {name} + {place};" for place in places))} }
+% endfor
+</%def>
 ${mode.open_kernel("cmr_pairwise_wide", parameters + domain.attr.parameters + ["const idx across"] + (["__global const int *restrict redo"] if flags else []))}
 % for k in scalars:
     ${mode.local_array(f"s{k}_tile")}
@@ -66,7 +88,13 @@ ${mode.open_kernel("cmr_pairwise_wide", parameters + domain.attr.parameters + ["
 % endfor
 % endfor
 % endif
+% if chain:
+    int stages = 0, stored = 0;
+% endif
     <%domain:each_tile tile="${stage}" staged="${True}">
+% if chain:
+        if (stages++ == ${chain}) { stages = 1; ${store_sums()} stored = 1; }
+% endif
         ${mode.sync()}
 % if pairs.packs or domain.attr.scattered:
         <%mode:each i="c" begin="0" end="count">
@@ -126,6 +154,9 @@ ${mode.open_kernel("cmr_pairwise_wide", parameters + domain.attr.parameters + ["
 % endfor
         }
     </%domain:each_tile>
+% if chain:
+    if (stored) { ${add_stored()} }
+% endif
 % for r in range(rows_taken):
     {
         const idx mine = first + ${row_of(r)};

@@ -111,7 +111,7 @@ class Rows(RowScheme[PairBox]):
         return box.vectors * self._block(box)
 
     def group(self, box: PairBox) -> RowGroup:
-        return RowGroup(self.rows(box), self._block(box), box.tile)
+        return RowGroup(self.rows(box), self._block(box), box.tile * LONGEST_CHAIN)
 
     def _block(self, box: PairBox) -> int:
         """Rows that lie side by side, for a vector of every item."""

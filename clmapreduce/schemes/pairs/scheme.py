@@ -28,11 +28,11 @@ LONGEST_TEXT = 64
 
 
 class RowGroup(NamedTuple):
-    """What a group takes: rows, so many of them side by side, and columns of a tile."""
+    """What a group takes: rows, so many of them side by side; and the columns whose terms one sum may add up."""
 
     rows: int
     wide: int
-    tile: int
+    longest: int
 
 
 @dataclass(frozen=True)

@@ -301,7 +301,7 @@ class Tiles(RowScheme[TileBox]):
 
     def group(self, box: TileBox) -> RowGroup:
         shape = Shape(box, self.layout.pair.dtype.itemsize)
-        return RowGroup(shape.tile_rows, shape.tile_rows, shape.tile_columns)
+        return RowGroup(shape.tile_rows, shape.tile_rows, shape.tile_columns * LONGEST_CHAIN)
 
     def by_differences(self, box: TileBox) -> TileBox:
         return replace(box, products=False)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import Enum
 
@@ -15,6 +16,8 @@ from clmapreduce.schemes.pairs.matrix.parts.products import LongProduct, long_pr
 
 LIMIT = 2.0**40
 """What factors of a row or a column may be at most: then products with 0 are 0."""
+LIMITED = Interval(Literal(-LIMIT, FLOAT32), Literal(LIMIT, FLOAT32))
+"""Between which numbers they lie."""
 
 
 class Rule(Enum):
@@ -31,7 +34,8 @@ class Rule(Enum):
 @dataclass(frozen=True, eq=False)
 class ApartPair:
     """pair: with its distance as a loop. distance: which one it is. least, greatest: symbols that stand for its bounds.
-    bounds: of every value, made of these and of parameters. kept: values that a row keeps.
+    bounds: of every value, or of all numbers of a long value, made of these and of parameters. kept: values that a row
+    keeps.
     """
 
     pair: Pair
@@ -46,21 +50,34 @@ class ApartPair:
 @once_per_pair
 def apart_pair(pair: Pair, bound: PairBound) -> ApartPair | None:
     """The pair with the bounds of its values; None where values follow from something else, or all pairs matter."""
-    rule, products = _rule_of(bound), long_products(pair, bound)
+    rule, products = _rule_of(bound), long_products(pair.scalar, bound)
     if rule is None or len(products) != 1 or not products[0].distance:
         return None
     terms = (*pair.terms.rows, *pair.terms.columns)
-    if rule is not Rule.ZERO and terms:
+    if rule is not Rule.ZERO and (terms or pair.expansion is not None):
         return None
     least, greatest = Symbol("least square", FLOAT32), Symbol("greatest square", FLOAT32)
     known = {id(pair.contractions[0].result): Interval(least, greatest)}
-    known |= {id(node): Interval(Literal(-LIMIT, FLOAT32), Literal(LIMIT, FLOAT32)) for node in terms}
+    known |= {id(node): LIMITED for node in terms}
     known |= {id(node): Interval(node, node) for node in pair.terms.uniform}
-    bounds = [interval_of(value, known) for value in pair.values]
-    ends = tuple(interval for interval in bounds if interval is not None)
-    if len(ends) < len(bounds):
+    ends = _bounds_of(pair, known)
+    if ends is None:
         return None
     return ApartPair(pair, products[0], least, greatest, ends, rule, max(1, bound.capacity))
+
+
+def _bounds_of(pair: Pair, known: Mapping[int, Interval]) -> tuple[Interval, ...] | None:
+    """The bounds of the values; None where some are unknown."""
+    values = tuple(interval for value in pair.values if (interval := interval_of(value, known)) is not None)
+    if len(values) < len(pair.values):
+        return None
+    long = pair.expansion
+    if long is None:
+        return values
+    scalars = {id(symbol): value for symbol, value in zip(long.scalars, values, strict=True)}
+    numbers = {id(part.result): LIMITED for part in (*long.rows, *long.columns)}
+    whole = interval_of(long.term, scalars | numbers)
+    return None if whole is None else (whole,)
 
 
 def _rule_of(bound: PairBound) -> Rule | None:

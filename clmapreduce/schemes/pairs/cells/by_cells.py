@@ -35,9 +35,10 @@ from clmapreduce.schemes.pairs.cells.kernels import (
     sampled_inputs,
     shared_inputs,
 )
+from clmapreduce.schemes.pairs.long_values import LongValues
 from clmapreduce.schemes.pairs.merge import out_names
 from clmapreduce.schemes.pairs.parts.pair_formulas import PairText
-from clmapreduce.schemes.pairs.problem import LONGEST_CHAIN, PairProblem
+from clmapreduce.schemes.pairs.problem import PairProblem
 from clmapreduce.schemes.pairs.rows import Rows
 from clmapreduce.schemes.pairs.scheme import RowGroup, RowScheme
 from clmapreduce.schemes.pairs.tiles import Tiles
@@ -157,7 +158,7 @@ class ByCells:
     @property
     def _longest(self) -> int:
         """Columns that a row may meet: a chain of sums must not be too long."""
-        return self._group.tile * LONGEST_CHAIN if self.layout.bound.smooth else self.whole.columns
+        return self._group.longest if self.layout.bound.smooth else self.whole.columns
 
     @property
     def _pieces(self) -> int:
@@ -175,7 +176,9 @@ class ByCells:
         """Names of results, bytes of a number, and numbers of a row."""
         outputs = self.layout.outputs
         arrays = zip(out_names(outputs), outputs, self.layout.bound.outputs, strict=True)
-        return [(name, dtype.itemsize, prod(own.shape)) for name, dtype, own in arrays]
+        expansion = self.layout.pair.expansion
+        each = expansion.size if expansion is not None else 1
+        return [(name, dtype.itemsize, each * prod(own.shape)) for name, dtype, own in arrays]
 
     def _move(self, arrays: Sequence[tuple[str, str, int, int]], back: bool) -> Stage:
         """The launch that moves rows of arrays: from where, to where, bytes of a number, numbers of a row."""
@@ -192,8 +195,7 @@ class ByCells:
     def _scheme(self) -> tuple[RowScheme[Any], Any]:
         """The scheme, and its box."""
         layout = replace(self.layout, pair=_with_moved_rows(self.layout.pair), wide=None, short=None)
-        kind: type[RowScheme[Any]] = Tiles if layout.pair.contractions else Rows
-        scheme = kind(layout, self._cells(1), self.mode, self.facts)
+        scheme = _kind(layout.pair)(layout, self._cells(1), self.mode, self.facts)
         default = scheme.default()
         assert default is not None
         box = scheme.by_differences(default)
@@ -220,14 +222,26 @@ def _by_cell(name: str) -> str:
     return f"{name}_by_cell"
 
 
+def _kind(pair: Pair) -> type[RowScheme[Any]]:
+    """The scheme that computes the pairs of cells."""
+    if pair.expansion is not None:
+        return LongValues
+    return Tiles if pair.contractions else Rows
+
+
 def _with_moved_rows(pair: Pair) -> Pair:
     """The pair with inputs of rows that are in the order of their cells."""
     new = {
         id(one): replace(one, name=_by_cell(one.name), by_launch=True) if one.role is Role.ROW else one
         for one in pair.inputs
     }  # fmt: skip
-    loops = tuple(
-        Contraction(loop.result, loop.term, tuple((new[id(one)], symbol) for one, symbol in loop.wide), loop.size)
-        for loop in pair.contractions
-    )  # fmt: skip
-    return replace(pair, inputs=tuple(new.values()), contractions=loops)
+
+    def moved(loops: tuple[Contraction, ...]) -> tuple[Contraction, ...]:
+        return tuple(
+            replace(loop, wide=tuple((new[id(one)], symbol) for one, symbol in loop.wide)) for loop in loops
+        )  # fmt: skip
+
+    long = pair.expansion
+    if long is not None:
+        long = replace(long, rows=moved(long.rows), columns=moved(long.columns))
+    return replace(pair, inputs=tuple(new.values()), contractions=moved(pair.contractions), expansion=long)

@@ -148,6 +148,16 @@ class LabelsKernel(KernelText):
     limit: ClassVar[str] = f"{LIMIT}f"
 
     @property
+    def long_column(self) -> Several | None:
+        """What the column at `at` gives a long value at number d; None where there is none."""
+        return self.pairs.long_column(0, "at", "d") if self.pairs.pair.expansion is not None else None
+
+    @property
+    def long_row(self) -> Several | None:
+        """The same of a row."""
+        return self.pairs.long_row(0, ["at"], "d") if self.pairs.pair.expansion is not None else None
+
+    @property
     def arrays(self) -> tuple[LocalArray, ...]:
         return (LocalArray("numbers", "int", COUNT), LocalArray("largest", "int", COUNT))
 

@@ -14,9 +14,9 @@ from clmapreduce.schemes.pairs.cells.gates import GATES, UNUSED, gated
 from clmapreduce.schemes.pairs.parts.pair_kernel import PairKernel
 from clmapreduce.schemes.pairs.problem import PairProblem
 
-LEAST_PAIRS, LEAST_COORDINATES = 8e9, 1.2e11
-"""Pairs from which on it pays to look for cells; and coordinates of all pairs, for sums where nothing shows early that
-points are far apart.
+LEAST_PAIRS, LEAST_WORK, EACH = 8e9, 1.2e10, 0.1
+"""Pairs from which on it pays to look for cells. For sums where nothing shows early that points are far apart, pairs of
+which each coordinate, and each number of a long value, makes so many more: a look costs at most a twentieth then.
 """
 MOST_COORDINATES = 1024
 """Of a pivot in local memory."""
@@ -29,7 +29,7 @@ def suits_cells(looped: Pair, layout: PairProblem, domain: Pairwise, mode: Compu
     looped: the pair with every sum over coordinates as a loop.
     """
     pair = layout.pair
-    if mode is ComputeMode.SEQUENTIAL or layout.few or layout.backend == "2D" or pair.expansion is not None:
+    if mode is ComputeMode.SEQUENTIAL or layout.few or layout.backend == "2D" or _is_converted(layout):
         return False
     if facts.local_memory < LOCAL_MEMORY:
         return False
@@ -41,14 +41,21 @@ def suits_cells(looped: Pair, layout: PairProblem, domain: Pairwise, mode: Compu
     return apart is not None and apart.distance.size <= MOST_COORDINATES
 
 
+def _is_converted(layout: PairProblem) -> bool:
+    """Whether sums of long values are converted when they are stored: no sum can begin where another one ended."""
+    pair = layout.pair
+    return pair.expansion is not None and layout.outputs != (pair.dtype,)
+
+
 def pays_cells(plan: Plan, looped: Pair, layout: PairProblem, domain: Pairwise, facts: Facts) -> bool:
     """Whether to look for cells is worth its time."""
     apart = apart_pair(looped, layout.bound)
     if apart is None or not facts.groups_may_return or not facts.matrix_units:
         return False
     summed = apart.rule in (Rule.ZERO, Rule.EXPONENT) and _watched(plan, apart) is None
-    coordinates = domain.pairs * apart.distance.size
-    return domain.pairs >= LEAST_PAIRS and (not summed or coordinates >= LEAST_COORDINATES)
+    long = layout.pair.expansion
+    numbers = apart.distance.size + (long.size if long is not None else 0)
+    return domain.pairs * (1 + EACH * numbers) >= LEAST_WORK if summed else domain.pairs >= LEAST_PAIRS
 
 
 def plan_cells(

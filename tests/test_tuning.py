@@ -13,7 +13,7 @@ from clmapreduce.schemes.common.boxes import LaunchBox, launch_box, strictly_seq
 from clmapreduce.schemes.pairs.boxes import PairWork, clustered, few_box, ordering, pair_box
 
 SCHEMES = (
-    "map", "reduce", "reduce2", "locate", "logsumexp", "scan", "unfold", "unfold_reduce", "upsweep", "prefix",
+    "map", "reduce", "reduce2", "extremum", "locate", "logsumexp", "scan", "unfold", "unfold_reduce", "upsweep", "prefix",
     "power_series", "fused_group", "fused_small", "fused_rows",
 )  # fmt: skip
 

@@ -57,7 +57,7 @@ def test_the_shortest_window_holds_every_tile_of_every_box() -> None:
     """Of lanes there are 16 at most; see `LaunchBox.lanes`."""
     for facts in FACTS.values():
         for mode in MODES:
-            for name in ("map", "reduce", "reduce2", "locate", "logsumexp", "scan", "unfold", "unfold_reduce"):
+            for name in ("map", "reduce", "reduce2", "extremum", "locate", "logsumexp", "scan", "unfold", "unfold_reduce"):
                 box = box_for(name, mode, facts)
                 assert LEAST_WINDOW % (box.block * 16 * box.unroll * box.streams) == 0, (name, mode)
 

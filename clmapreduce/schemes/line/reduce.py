@@ -13,6 +13,7 @@ from clmapreduce.plan import Arguments, Facts, Layout, LocalArray, Plan, Stage
 from clmapreduce.reductions.argument import BoundArgument
 from clmapreduce.reductions.base import Bound
 from clmapreduce.reductions.extended import BoundPairSum
+from clmapreduce.reductions.extremum import BoundExtremum
 from clmapreduce.reductions.logsumexp import BoundLogSumExp
 from clmapreduce.reductions.text import OperatorText
 from clmapreduce.schemes.common.boxes import LaunchBox, within_local_memory
@@ -81,8 +82,9 @@ class MergeText(_MonoidText):
 
 
 def box_name(bound: Bound, formula: Formula) -> str:
-    """Which launch box suits an operator: two inputs are two streams already; argmin, logsumexp and
-    sums of numbers in two floats want several vectors at once.
+    """Which launch box suits an operator. On CPUs two inputs are two streams already; a step of an extremum takes
+    several operations, each of which waits for the one before, so that more streams go side by side. argmin, logsumexp
+    and sums of numbers in two floats want several vectors at once.
     """
     if isinstance(bound, BoundArgument):
         return "locate"
@@ -90,7 +92,9 @@ def box_name(bound: Bound, formula: Formula) -> str:
         return "logsumexp"
     if isinstance(bound, BoundPairSum):
         return "pair"
-    return "reduce2" if sum(variable.access is Access.VECTOR for variable in formula.inputs) > 1 else "reduce"
+    if sum(variable.access is Access.VECTOR for variable in formula.inputs) > 1:
+        return "reduce2"
+    return "extremum" if isinstance(bound, BoundExtremum) else "reduce"
 
 
 def reduce_stage(

@@ -21,7 +21,8 @@ Limits: TypeAlias = "Mapping[str, tuple[int, int]]"
 class LaunchBox:
     """block: work-items per group. bytes: of one vector of the widest number. unroll: vectors per item, stream and
     step. streams: stretches a group reads side by side. groups: per compute unit at most. alone: one group computes
-    lines up to this long, which takes less than a second launch.
+    lines up to this long, which takes less than a second launch; shorter ones, where an element takes several
+    operations.
     """
 
     block: int
@@ -46,14 +47,18 @@ UNLIMITED, LOOPING = 1 << 20, 16
 _CPU = LaunchBox(block=1, bytes=64, unroll=4, alone=16384)
 _CPU_FEW = replace(_CPU, groups=8)
 """Where groups take equally long, few of them leave less to start and to merge."""
+_CPU_REDUCE = replace(_CPU_FEW, alone=1 << 18)
+"""For 2^17 numbers, which are two operations each: one core reads 0.5 MB in about 8 us, and a second launch, with cores
+that wake up, takes as long at least.
+"""
 _GPU = LaunchBox(block=256, bytes=16, unroll=4, groups=8)
 
 _SEQUENTIAL = {
     "map": replace(_CPU, unroll=2, groups=16),
-    "reduce": replace(_CPU_FEW, unroll=1, streams=2),
-    "reduce2": replace(_CPU_FEW, unroll=1, streams=2),
-    "extremum": replace(_CPU_FEW, unroll=1, streams=4),
-    "locate": replace(_CPU_FEW, unroll=2, streams=2),
+    "reduce": replace(_CPU_REDUCE, unroll=1, streams=2),
+    "reduce2": replace(_CPU_REDUCE, unroll=1, streams=2),
+    "extremum": replace(_CPU_REDUCE, unroll=1, streams=4),
+    "locate": replace(_CPU_REDUCE, unroll=2, streams=2),
     "logsumexp": replace(_CPU_FEW, unroll=16),
     "pair": replace(_CPU, bytes=32, streams=2),
     "scan": _CPU_FEW,

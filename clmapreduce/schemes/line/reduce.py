@@ -24,6 +24,8 @@ from clmapreduce.schemes.line.line_kernel import LineText, in_windows, inputs_of
 
 GROUP_TILES = 4
 """Up to this many tiles one group does it alone: a second launch costs more than it saves."""
+SHORT = 1 << 14
+"""So long a line is short on CPUs, whatever an element takes."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -118,10 +120,11 @@ def reduce_stage(
     width = box.block if bound.commutative or warps else 1
     tile = width * lanes * box.unroll * box.streams
     cap = facts.compute_units * box.groups
-    if bound.chain is not None:
-        cap = max(cap, -(-line.span // (bound.chain * width * lanes * box.streams)))
-    if (partials is None and line.length <= max(box.alone, tile * GROUP_TILES)) or not box.groups:
-        cap = 1
+    chained = -(-line.span // (bound.chain * width * lanes * box.streams)) if bound.chain is not None else 1
+    cheap = box.alone // max(1, formula.operations) if chained == 1 else 0
+    most = max(min(box.alone, SHORT), tile * GROUP_TILES, cheap)
+    alone = partials is None and line.length <= most
+    cap = 1 if alone or not box.groups else max(cap, chained)
     groups, share = line.shares(cap, tile)
     partial = groups > 1 or partials is not None
     targets = (partials or "scratch0",) if partial else layout.targets

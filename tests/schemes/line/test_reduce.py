@@ -32,9 +32,10 @@ from clmapreduce.plan import Facts, Stage
 from clmapreduce.reductions import NAMED
 from clmapreduce.reductions.text import OperatorText
 from clmapreduce.schemes.common.boxes import launch_box
-from clmapreduce.schemes.line.reduce import GROUP_TILES, box_name
+from clmapreduce.schemes.line.reduce import GROUP_TILES, SHORT, box_name
 
 PLAIN, WIDE, BYTE = (formula_of(lambda x: x, code) for code in ("f4", "f8", "u1"))
+DEAR = formula_of(lambda x: (x + 1) * (x - 2) / (x * x + 3) - x * 5 + x * x, "f4")
 RECORD = formula_of(lambda r: r, PAIR)
 LENGTHS = [0, 1, 16, 127, 128, 129, 511, 512, 513, 100_003, NARROW_LIMIT - 1, NARROW_LIMIT, 2**31, 2**36 + 5]
 EVERY = pytest.mark.parametrize("facts", FACTS.values(), ids=FACTS)
@@ -66,12 +67,15 @@ def test_every_value_is_folded_once(facts: Facts, mode: ComputeMode, length: int
 
 @EVERY
 @BOTH
-def test_a_short_line_is_one_launch(facts: Facts, mode: ComputeMode) -> None:
-    stage = reduce_plan("sum", PLAIN, 10**8, mode, facts).stages[0]
+@pytest.mark.parametrize("formula", [PLAIN, DEAR], ids=["plain", "dear"])
+def test_a_short_line_is_one_launch(formula: Formula, facts: Facts, mode: ComputeMode) -> None:
+    """Shorter, where an element takes several operations, but not below 16,384 on CPUs."""
+    stage = reduce_plan("maximum", formula, 10**8, mode, facts).stages[0]
     n = numbers(stage)
     tile = n["block"] * n["lanes"] * n["unroll"] * n["streams"]
-    most = max(GROUP_TILES * tile, launch_box("reduce", mode, facts).alone)
-    short, longer = (reduce_plan("sum", PLAIN, most + extra, mode, facts) for extra in (0, 1))
+    most = launch_box("extremum", mode, facts).alone
+    most = max(GROUP_TILES * tile, most // formula.operations, min(most, SHORT))
+    short, longer = (reduce_plan("maximum", formula, most + extra, mode, facts) for extra in (0, 1))
     assert len(short.stages) == 1 and short.scope is (Scope.ITEM if mode is SEQUENTIAL else Scope.GROUP)
     assert len(longer.stages) == 2 and longer.scope is Scope.DEVICE
 

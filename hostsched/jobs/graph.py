@@ -132,7 +132,8 @@ class JobGraph:
             raise
         submission = order.submission()
         if seconds > COUNTED:
-            counted = [(job.pace, job.work) for job in jobs if job.seconds and not in_parts]
+            learning = jobs if seconds <= AT_ONCE else ()  # what is long learns from its pieces
+            counted = [(job.pace, job.work) for job in learning if job.seconds]
             left = min(seconds, AT_ONCE) if in_parts else seconds  # of pieces, only the last are on their way
             queue.keep_short(submission.done, left, partial(share_among, counted))
         return submission

@@ -147,7 +147,8 @@ class Replay:
                 raise
         submission = Submission(queue, events, [events[at] for at in self._terminal])
         if seconds > COUNTED:
-            queue.keep_short(submission.done, seconds, partial(share_among, self._counted))
+            learning = self._counted if seconds <= AT_ONCE else ()  # as graph.py
+            queue.keep_short(submission.done, seconds, partial(share_among, learning))
         return submission
 
     def _check(self, launch: Launch) -> None:

@@ -151,6 +151,7 @@ def where_marked(stages: Iterable[Stage], redo: str) -> list[Stage]:
 class Plan:
     """Stages in order, the bytes of scratch they need by name, and what `explain` tells. tables: by name. window: where
     stages go window by window. stored: arrays between stages that are too long for scratch then, as bytes per index.
+    lean: a plan of the same results with less scratch, for where this one's has no room.
     """
 
     stages: tuple[Stage, ...]
@@ -163,6 +164,7 @@ class Plan:
     tables: Mapping[str, LaunchTable] = field(default_factory=dict)
     window: Window | None = None
     stored: Mapping[str, int] = field(default_factory=dict)
+    lean: Plan | None = None
 
     def windowed(self, stages: Iterable[int]) -> tuple[str, ...]:
         """The arrays of which some stages, by number, see a window."""

@@ -5,13 +5,16 @@ arrays only binds and submits.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
+from copy import copy
 from typing import Any, Protocol
 
 from clmapreduce.calls.call import as_argument
 from clmapreduce.calls.prepared import Prepared
 from clmapreduce.device.array import DeviceArray, empty
 from clmapreduce.device.context import Context
+from clmapreduce.device.plans.executable import Executable
 from clmapreduce.device.runtime import take, translated
+from clmapreduce.errors import DeviceMemoryError
 from clmapreduce.formula.formula import Access
 
 
@@ -40,16 +43,30 @@ class ReadyCall:
         self.derivation = derivation
         self._names = tuple(f"in{k}" for k in range(len(arguments)) if f"in{k}" not in numbers and k not in own)
         self._outputs = tuple(prepared.outputs)
-        self._scratch = dict(executable.plan.scratch)
-        self._tables = executable.tables
         self._own = {f"in{k}": arguments[k].value for k in own}
+        self._numbers = numbers
+        self._constants = {f"in{k}": argument.numbers for k, argument in enumerate(arguments)}
+        self._set(executable)
+
+    def _set(self, executable: Executable) -> None:
+        """Settles which plan is launched."""
+        self._executable = executable
+        self._lean: ReadyCall | None = None
+        self._scratch = dict(executable.plan.scratch)
         self._settled = {
-            **numbers,
-            **{name: table.buffer for name, table in self._tables.items()},
+            **self._numbers,
+            **{name: table.buffer for name, table in executable.tables.items()},
             **{name: array.buffer for name, array in self._own.items()},
         }
-        constants = {f"in{k}": argument.numbers for k, argument in enumerate(arguments)}
-        self._replay = executable.replay(constants, numbers)
+        self._replay = executable.replay(self._constants, self._numbers)
+
+    def lean(self) -> ReadyCall | None:
+        """The same call by the lean plan, if there is one."""
+        if self._lean is None and self._executable.lean is not None:
+            call = copy(self)
+            call._set(self._executable.lean)
+            self._lean = call
+        return self._lean
 
     def takes(self, out: DeviceArray, arrays: Iterable[DeviceArray]) -> bool:
         """Whether `out` can hold the only result of a call on some arrays: it fits, and none of them lives in it."""
@@ -65,7 +82,7 @@ class ReadyCall:
         numbers and own arrays, in their order. out: what it `takes`. instead: buffers that take the place of the plan's
         tables, and numbers that take the place of those it was prepared for.
         """
-        queue = context.queue
+        queue, arrays = context.queue, tuple(arrays)
         results = [out] if out is not None else [empty(shape, dtype, context) for shape, dtype in self._outputs]
         slots: dict[str, Any] = dict(self._settled)
         for name, array in zip(self._names, arrays, strict=True):
@@ -74,6 +91,18 @@ class ReadyCall:
             slots |= instead
         for k, result in enumerate(results):
             slots[f"out{k}"] = result.memory
+        try:
+            self._launch(queue, slots, wait_for)
+        except DeviceMemoryError:
+            lean = self.lean()
+            if lean is None:
+                raise
+            del results, slots  # their memory may be needed
+            return lean(context, arrays, wait_for, out, instead)
+        return results
+
+    def _launch(self, queue: Any, slots: dict[str, Any], wait_for: Sequence[Any]) -> None:
+        """Launches the plan on arrays by name."""
         with translated():
             scratch = {name: take(queue, nbytes) for name, nbytes in self._scratch.items()}
             try:
@@ -82,7 +111,6 @@ class ReadyCall:
             finally:
                 for buffer in scratch.values():
                     queue.arena.give(buffer)
-        return results
 
 
 def is_repeatable(prepared: Prepared) -> bool:

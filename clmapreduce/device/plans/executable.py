@@ -42,11 +42,12 @@ class Executable:
         check_groups(plan, queue.facts)
         self.plan, self.work = plan, work
         self.tables = {name: on_device(table) for name, table in plan.tables.items()}
-        self._queue, self._known = queue, kernels
+        self._queue, self._known, self._on_device = queue, kernels, on_device
         self._replays: dict[Hashable, hostsched.Replay] = {}
         self._completing = threading.RLock()
         self._compiler: threading.Thread | None = None
         self._late: Any = None
+        self._lean: Executable | None = None
         self._launches: dict[int, Launch] = {}
         needed, again = ([n for n, s in enumerate(plan.stages) if bool(s.redo) is redo] for redo in (False, True))
         compiled = self._build(needed)
@@ -65,6 +66,16 @@ class Executable:
         """Operations of a stage at most."""
         alone = stage.groups <= 1 and any(other.groups > 1 for other in self.plan.stages)
         return 0.0 if alone else self.work
+
+    @property
+    def lean(self) -> Executable | None:
+        """That of the lean plan, if there is one."""
+        if self._lean is None and self.plan.lean is not None:
+            with self._completing:
+                self._lean = self._lean or Executable(
+                    self.plan.lean, self._queue, self._known, self._on_device, self.work
+                )  # fmt: skip
+        return self._lean
 
     @property
     def is_complete(self) -> bool:
@@ -122,15 +133,18 @@ class Executable:
         """Launches the jobs `before`, every stage on the named arrays, the jobs `after`. An array by the name of one of
         the plan's tables takes its place.
 
-        Scratch comes and goes; nothing is waited for.
+        Scratch comes and goes; nothing is waited for. Where it has no room, the lean plan is launched, if there is one.
         """
-        scratch = []
+        own = arrays
         arrays = {name: table.buffer for name, table in self.tables.items()} | arrays
         try:
-            for name, nbytes in self.plan.scratch.items():
-                if name not in arrays:
-                    arrays[name] = take(self._queue, nbytes)
-                    scratch.append(arrays[name])
+            scratch = self._take_scratch(arrays)
+        except hostsched.OutOfDeviceMemory as error:
+            if self.lean is None:
+                raise translation(error) from error
+            return self.lean.submit(own, wait_for, before, after)
+        arrays |= scratch
+        try:
             if not self.is_complete and isinstance(wait_for, (tuple, list)) and not wait_for:
                 return self._submit_needed(arrays, before, after)
             jobs = [*before, *(launch.job(arrays) for launch in self.launches), *after]
@@ -138,8 +152,21 @@ class Executable:
         except hostsched.HostSchedError as error:
             raise translation(error) from error
         finally:
-            for buffer in scratch:
+            for buffer in scratch.values():
                 self._queue.arena.give(buffer)
+
+    def _take_scratch(self, arrays: Mapping[str, Any]) -> dict[str, hostsched.Buffer]:
+        """Memory for the arrays between stages that are not among these; none is held if not all has room."""
+        scratch: dict[str, hostsched.Buffer] = {}
+        try:
+            for name, nbytes in self.plan.scratch.items():
+                if name not in arrays:
+                    scratch[name] = take(self._queue, nbytes)
+        except BaseException:
+            for buffer in scratch.values():
+                self._queue.arena.give(buffer)
+            raise
+        return scratch
 
     def _submit_needed(
         self, arrays: Mapping[str, Any], before: Sequence[Any], after: Sequence[Any]

@@ -84,9 +84,8 @@ class MergeText(_MonoidText):
 
 
 def box_name(bound: Bound, formula: Formula) -> str:
-    """Which launch box suits an operator. On CPUs two inputs are two streams already; a step of an extremum takes
-    several operations, each of which waits for the one before, so that more streams go side by side. argmin, logsumexp
-    and sums of numbers in two floats want several vectors at once.
+    """Which launch box suits an operator. On CPUs two inputs are two streams already, and an extremum wants four: a
+    step is a chain of operations. argmin, logsumexp and sums of numbers in two floats want several vectors at once.
     """
     if isinstance(bound, BoundArgument):
         return "locate"
@@ -94,9 +93,8 @@ def box_name(bound: Bound, formula: Formula) -> str:
         return "logsumexp"
     if isinstance(bound, BoundPairSum):
         return "pair"
-    if sum(variable.access is Access.VECTOR for variable in formula.inputs) > 1:
-        return "reduce2"
-    return "extremum" if isinstance(bound, BoundExtremum) else "reduce"
+    one = "extremum" if isinstance(bound, BoundExtremum) else "reduce"
+    return "reduce2" if sum(variable.access is Access.VECTOR for variable in formula.inputs) > 1 else one
 
 
 def reduce_stage(

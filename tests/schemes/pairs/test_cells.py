@@ -13,6 +13,7 @@ from support.pair_plans import cells_plan, form_of
 from support.plans import FACTS
 
 import clmapreduce as cm
+from clmapreduce.device.plans.executable import Executable
 from clmapreduce.domain.dense import Pairwise
 from clmapreduce.modes import ComputeMode
 from clmapreduce.plan import Stage
@@ -234,3 +235,31 @@ def test_what_pays(dim: int, op: str, count: int, pays: bool, monkeypatch: pytes
         assert ("cmr_cell_pivots" in kernels) is (pays and device == "nvidia")
         if pays and device == "nvidia":
             assert (kernels[0] == "cmr_cell_pivots") is (dim != 8)
+
+
+@pytest.mark.parametrize("resident", [False, True])
+def test_cells_without_room(
+    resident: bool, context: cm.Context, rng: np.random.Generator, monkeypatch: pytest.MonkeyPatch
+) -> None:  # fmt: skip
+    """Their lists take more memory than is left; then pairs are computed without them, and again in repeated calls."""
+    alone = cm.Context(context.device)
+    x, y = clusters(rng, ROWS, 3), clusters(rng, COLUMNS, 3)
+    own = [cm.array(values, alone) if resident else values for values in (x, y)]
+
+    def call() -> Any:
+        return np.asarray((-distances(*own)).exp().sum(1, context=alone, mode="parallel"))
+
+    arena = alone.queue.arena
+    alone.wait()
+    arena.trim()
+    room = 64 << 10 if resident else 128 << 10  # a place on a list for each column takes 16 words
+    monkeypatch.setenv("CLMR_MEMORY_LIMIT", str(arena.reserved_bytes - arena.idle_bytes + room))
+    with monkeypatch.context() as only:
+        only.setattr(Executable, "lean", None)
+        with pytest.raises(cm.DeviceMemoryError):
+            call()
+    between = squares(x, y)
+    terms = np.exp(-between)
+    bound = (terms * (EPS * (24 + 6 * between))).sum(1, keepdims=True)  # as in `check`
+    for _ in range(3):
+        assert np.all(np.abs(call() - terms.sum(1, keepdims=True)) <= bound)

@@ -72,7 +72,8 @@ def plan_cells(
     scratch = dict(plan.scratch)
     for name, size in cells.scratch.items():
         scratch[name] = max(size, scratch.get(name, 0))
-    return replace(plan, stages=stages, scratch=scratch, why=f"{plan.why}; by cells where points lie far apart")
+    why = f"{plan.why}; by cells where points lie far apart"
+    return replace(plan, stages=stages, scratch=scratch, why=why, lean=plan)
 
 
 def _watched(plan: Plan, apart: ApartPair) -> int | None:

@@ -32,4 +32,5 @@ def plan_asides(asides: Sequence[SideValuePlan], pairs: Plan, batch: int) -> Pla
     scratch = passes.scratch | {one.name: one.itemsize * one.count * one.batch for one in asides}
     count = f"{len(asides)} number{'s' if len(asides) > 1 else ''} of a side computed before"
     why = f"{count}; {pairs.why}"
-    return replace(pairs, stages=passes.stages, scratch=scratch, tables=passes.tables, why=why)
+    lean = None if pairs.lean is None else plan_asides(asides, pairs.lean, batch)
+    return replace(pairs, stages=passes.stages, scratch=scratch, tables=passes.tables, why=why, lean=lean)

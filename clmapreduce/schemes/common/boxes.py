@@ -130,7 +130,7 @@ def launch_box(scheme: str, mode: ComputeMode, facts: Facts) -> LaunchBox:
     if mode is ComputeMode.SEQUENTIAL:
         box = _SEQUENTIAL[scheme]
         # Elsewhere this mode is only there to be right; few groups keep the chain of accumulators short.
-        return box if facts.kind == "cpu" else replace(box, bytes=16, groups=2)
+        return box if facts.kind == "cpu" else replace(box, bytes=16, groups=2, alone=min(box.alone, _CPU.alone))
     box = (_PARALLEL_CPU if facts.kind == "cpu" else _PARALLEL_GPU)[scheme]
     if facts.kind != "cpu" and facts.groups_progress:
         box = _WAITING_GPU.get(scheme, box)

@@ -192,3 +192,9 @@ def test_groups_are_no_larger_than_local_memory_allows() -> None:
     itemsize = bound_of(MATRIX, RECORD, tight).layout.itemsize
     for stage in plan.stages:
         assert stage.group_size * itemsize <= 1024
+
+
+@pytest.mark.parametrize("name", ["reduce", "reduce2", "extremum", "locate"])
+def test_one_item_of_a_gpu_takes_no_long_line_alone(name: str) -> None:
+    """It reads a number at a time, each of which it waits for."""
+    assert launch_box(name, SEQUENTIAL, FACTS["nvidia"]).alone <= SHORT < launch_box(name, SEQUENTIAL, INTEL).alone

@@ -194,14 +194,14 @@ def test_explain_shows_mode_scope_stages_jobs_and_bytes(context: cm.Context) -> 
         assert lines[3] == f"    reads in0 ({nbytes:,} bytes); writes out0 ({nbytes:,} bytes)"
         assert lines[4:] == [f"  1 job; {nbytes:,} bytes read, {nbytes:,} bytes written"]
     for mode in ("sequential", "parallel"):
-        lines = explanation(70_001, mode)
+        lines = explanation(300_007, mode)
         assert lines[1].startswith(f"mode {mode}, scope DEVICE: a chain of 5 launches")
         kernels = [line.split(": ")[1].split(",")[0] for line in lines if line.startswith("  stage")]
         assert kernels == ["cmr_reduce", "cmr_merge", "cmr_reduce", "cmr_merge", "cmr_map"], lines
-        assert lines[-2].startswith("    reads in0 (280,004 bytes), scalar") and lines[-2].endswith(
-            "writes out0 (280,004 bytes)"
+        assert lines[-2].startswith("    reads in0 (1,200,028 bytes), scalar") and lines[-2].endswith(
+            "writes out0 (1,200,028 bytes)"
         )
-        assert lines[-1].startswith("  5 jobs; 84"), "the input three times, little else"
+        assert lines[-1].startswith("  5 jobs; 3,60"), "the input three times, little else"
     assert softmax.explain(np.ones((0, 5)), batch=True, context=context) == "no launch: the input is empty"
 
 

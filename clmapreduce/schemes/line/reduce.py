@@ -15,6 +15,7 @@ from clmapreduce.reductions.base import Bound
 from clmapreduce.reductions.extended import BoundPairSum
 from clmapreduce.reductions.extremum import BoundExtremum
 from clmapreduce.reductions.logsumexp import BoundLogSumExp
+from clmapreduce.reductions.sum import BoundSum
 from clmapreduce.reductions.text import OperatorText
 from clmapreduce.schemes.common.boxes import LaunchBox, within_local_memory
 from clmapreduce.schemes.common.kernel_data import Target, subgroup
@@ -24,6 +25,8 @@ from clmapreduce.schemes.line.line_kernel import LineText, in_windows, inputs_of
 
 GROUP_TILES = 4
 """Up to this many tiles one group does it alone: a second launch costs more than it saves."""
+QUICK = (BoundSum, BoundExtremum, BoundArgument)
+"""Operators that take little longer than to read an element."""
 SHORT = 1 << 14
 """So long a line is short on CPUs, whatever an element takes."""
 
@@ -119,7 +122,7 @@ def reduce_stage(
     tile = width * lanes * box.unroll * box.streams
     cap = facts.compute_units * box.groups
     chained = -(-line.span // (bound.chain * width * lanes * box.streams)) if bound.chain is not None else 1
-    cheap = box.alone // max(1, formula.operations) if chained == 1 else 0
+    cheap = box.alone // max(1, formula.operations) if chained == 1 and isinstance(bound, QUICK) else 0
     most = max(min(box.alone, SHORT), tile * GROUP_TILES, cheap)
     alone = partials is None and line.length <= most
     cap = 1 if alone or not box.groups else max(cap, chained)

@@ -59,6 +59,17 @@ MAX_ELEMENTS = 64
 HEX = "0123456789abcdef"
 
 
+_USUAL = {code: np.dtype(np.dtype(code).str) for code in "bBhHiIlLqQ"}
+"""Of integers, by NumPy's code."""
+
+
+def usual(dtype: DType) -> DType:
+    """The dtype that NumPy itself gives such numbers: of two kinds of integers with as many bits, such as long and long
+    long on Linux, which are equal but not the same.
+    """
+    return _USUAL.get(dtype.char, dtype)
+
+
 def is_scalar(dtype: DType) -> bool:
     """Whether kernels have a C type for this dtype."""
     return _code(dtype) in _C_NAMES

@@ -27,6 +27,7 @@ from clmapreduce.dtypes import (
     check_constant,
     holds,
     refuse_bfloat16,
+    usual,
     word_of,
 )
 from clmapreduce.errors import DeviceError, ShapeError
@@ -53,6 +54,9 @@ class Signature:
     shifted: bool = False
     together: bool = False
     checked: bool = False
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "dtype", usual(self.dtype))  # calls of equal dtypes share a formula
 
     def input(self, i: int) -> Input:
         """The formula's input number i. Raises DTypeError for bfloat16."""

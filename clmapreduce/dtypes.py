@@ -64,8 +64,8 @@ _USUAL = {code: np.dtype(np.dtype(code).str) for code in "bBhHiIlLqQ"}
 
 
 def usual(dtype: DType) -> DType:
-    """The dtype that NumPy itself gives such numbers: of two kinds of integers with as many bits, such as long and long
-    long on Linux, which are equal but not the same.
+    """The same dtype, as NumPy's results have it. Two kinds of integers may have as many bits, long and long long on
+    Linux: NumPy calls them equal, but some libraries take only one of them.
     """
     return _USUAL.get(dtype.char, dtype)
 

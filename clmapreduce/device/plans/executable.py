@@ -135,14 +135,14 @@ class Executable:
 
         Scratch comes and goes; nothing is waited for. Where it has no room, the lean plan is launched, if there is one.
         """
-        own = arrays
+        named = arrays
         arrays = {name: table.buffer for name, table in self.tables.items()} | arrays
         try:
             scratch = self._take_scratch(arrays)
         except hostsched.OutOfDeviceMemory as error:
             if self.lean is None:
                 raise translation(error) from error
-            return self.lean.submit(own, wait_for, before, after)
+            return self.lean.submit(named, wait_for, before, after)
         arrays |= scratch
         try:
             if not self.is_complete and isinstance(wait_for, (tuple, list)) and not wait_for:

@@ -16,10 +16,9 @@ class Target(NamedTuple):
     """What a kernel is written for: all that its text depends on of the device, and how wide indices are.
 
     vocabulary, halved: as in `Facts`. subgroup: how many work-items pass registers to each other. narrow: indices are
-    ints. streaming: stores go past the caches, where CPUs have words for that. registers: of an item at most, where a
-    compiler can be told; 0: as many as it takes. gate: a place in one more array, `gate`, and
-    whether its number there is set, not 0, where groups have something to do; else they end at once, where the vendor
-    allows it.
+    ints. streaming: stores go past the caches, where CPUs have words for that. registers: of an item at most, where
+    compilers take a limit; 0: as many as they like. gate: a place in one more array, `gate`, and whether the number
+    there must be other than 0, or must be 0. Else groups have no work, and end at once where the vendor allows it.
     """
 
     mode: ComputeMode

@@ -16,32 +16,15 @@ import clmapreduce as cm
 from clmapreduce.device.plans.executable import Executable
 from clmapreduce.domain.dense import Pairwise
 from clmapreduce.modes import ComputeMode
-from clmapreduce.plan import Stage
 from clmapreduce.planning import passes
 from clmapreduce.planning.pair_request import passes_of
 from clmapreduce.schemes.pairs.cells import gates
 from clmapreduce.schemes.pairs.cells import plan as cells
 
-pytestmark = pytest.mark.drawn(seldom="pocl")
+pytestmark = [pytest.mark.drawn(seldom="pocl"), pytest.mark.usefixtures("looks_for_cells")]
 
 ROWS, COLUMNS = 700, 2_900
 EPS = float(np.finfo("f4").eps)
-
-
-@pytest.fixture(autouse=True)
-def always(monkeypatch: pytest.MonkeyPatch) -> None:
-    """No problem is too small to look for cells."""
-    monkeypatch.setattr(passes, "pays_cells", lambda *problem: True)
-
-
-@pytest.fixture
-def alone(context: cm.Context, monkeypatch: pytest.MonkeyPatch) -> cm.Context:
-    """A context of its own, since others keep plans, where nothing else computes results."""
-    def no_stages(stages: Any, gate: str) -> list[Stage]:
-        return []
-
-    monkeypatch.setattr(cells, "gated", no_stages)
-    return cm.Context(context.device)
 
 
 def log_sum_exp(exponents: Any) -> Any:

@@ -10,30 +10,12 @@ from support.far_points import clusters, distances, points, squares
 from support.matrix_units import units_everywhere
 
 import clmapreduce as cm
-from clmapreduce.plan import Stage
-from clmapreduce.planning import passes
-from clmapreduce.schemes.pairs.cells import plan as cells
+from clmapreduce.schemes.pairs.long_values import CHAIN
 
-pytestmark = pytest.mark.drawn(seldom="pocl")
+pytestmark = [pytest.mark.drawn(seldom="pocl"), pytest.mark.usefixtures("looks_for_cells")]
 
 ROWS, COLUMNS = 600, 3_100
 EPS = float(np.finfo("f4").eps)
-
-
-@pytest.fixture(autouse=True)
-def always(monkeypatch: pytest.MonkeyPatch) -> None:
-    """No problem is too small to look for cells."""
-    monkeypatch.setattr(passes, "pays_cells", lambda *problem: True)
-
-
-@pytest.fixture
-def alone(context: cm.Context, monkeypatch: pytest.MonkeyPatch) -> cm.Context:
-    """A context of its own, since others keep plans, where nothing else computes results."""
-    def no_stages(stages: Any, gate: str) -> list[Stage]:
-        return []
-
-    monkeypatch.setattr(cells, "gated", no_stages)
-    return cm.Context(context.device)
 
 
 def assert_sums(result: Any, terms: Any, between: Any, dim: int, products: float = 0.0) -> None:
@@ -41,19 +23,21 @@ def assert_sums(result: Any, terms: Any, between: Any, dim: int, products: float
     a share of itself, where matrix units compute it.
     """
     exponent = products + EPS * (dim + 8) / 2  # half a last bit for every step
-    bound = (np.abs(terms) * (48 * EPS + exponent * between)[:, :, None]).sum(1) + 1e-30
+    # Three deviations of a chain of 512 sums.
+    bound = (np.abs(terms) * (34 * EPS + exponent * between)[:, :, None]).sum(1) + 1e-30
     assert np.all(np.abs(result - terms.sum(1)) <= bound)
 
 
 @pytest.mark.parametrize("numbers", [17, 40, 133])
 @pytest.mark.parametrize("dim", [2, 5, 20])
 def test_long_weights(dim: int, numbers: int, alone: cm.Context, rng: np.random.Generator) -> None:
-    """Their lists are longer than one sum may be: on CPUs it adds up 64 columns."""
-    x, y = clusters(rng, ROWS, dim, 8), clusters(rng, COLUMNS, dim, 8)
+    """Most lists are longer than one sum may be, which adds up 512 columns."""
+    x, y = clusters(rng, ROWS, dim, 5), clusters(rng, COLUMNS, dim, 5)
     b = rng.standard_normal((COLUMNS, numbers)).astype("f4")
-    result = (-distances(x, y)).exp() @ cm.array(b, alone)
+    result = ((-distances(x, y)).exp() * cm.Vj(b)).sum(1, context=alone, mode="parallel")
     between = squares(x, y)
-    assert_sums(np.asarray(result), np.exp(-between)[:, :, None] * b.astype("f8"), between, dim)
+    assert COLUMNS / 5 > CHAIN
+    assert_sums(result, np.exp(-between)[:, :, None] * b.astype("f8"), between, dim)
 
 
 @pytest.mark.parametrize("dim", [18, 37])

@@ -13,6 +13,7 @@ from clmapreduce.calls.prepared import Prepared
 from clmapreduce.pairwise.call import PairCall, prepare_pairs, reduce_pairs
 from clmapreduce.reductions.pairs import PAIR_REDUCTIONS, PairOptions
 from clmapreduce.schemes.pairs.boxes import WideBox
+from clmapreduce.schemes.pairs.long_values import CHAIN, WideText
 from clmapreduce.vector import OPERATIONS, Variable
 from clmapreduce.vector.derivative import gradient
 
@@ -162,6 +163,25 @@ def test_infinities_stay_in_their_row_and_coordinate(context: cm.Context, mode: 
 
 
 BOXES = [WideBox(32, 4, 8, stage=4), WideBox(64, 4, 8, stage=16, unroll=2, loads=2), WideBox(256, 8, 8, stage=32)]
+
+
+@pytest.mark.parametrize(("backend", "splits"), [("GPU_1D", 1), ("GPU_2D", 2)])
+def test_sums_are_stored_and_begin_again(
+    context: cm.Context, rng: np.random.Generator, backend: str, splits: int
+) -> None:
+    """A group has more columns than one sum adds up, as results or as parts of them."""
+    rows, columns, box = 200, 2 * CHAIN * splits + 177, WideBox(64, 4, 8, stage=16, groups=1)
+    x, y, b = Variable(0, 3, 0), Variable(1, 3, 1), Variable(2, 40, 1)
+    arrays = {x: points(rng, rows, 3, "float32"), y: points(rng, columns, 3, "float32")}
+    arrays[b] = np.abs(rng.normal(size=(columns, 40))).astype("float32")
+    call, options = PairCall(F["Exp"](-F["SqDist"](x, y)) * b, SUM, 1, backend=backend), Options("parallel", context)
+    prepared = prepare_pairs(call, arrays, options, box)
+    assert isinstance(prepared, Prepared)
+    (stage, *_) = prepared.executable.plan.stages
+    assert isinstance(stage.spec, WideText) and stage.spec.chain == CHAIN // 16
+    assert stage.spec.partial is (splits > 1)
+    kernel = gaussian(arrays[x], arrays[y])
+    assert close(prepared.run()[0], kernel @ arrays[b].astype("f8"), kernel @ arrays[b], "float32")
 
 
 @pytest.mark.drawn

@@ -42,7 +42,7 @@ def suits_cells(looped: Pair, layout: PairProblem, domain: Pairwise, mode: Compu
 
 
 def _is_converted(layout: PairProblem) -> bool:
-    """Whether sums of long values are converted when they are stored: no sum can begin where another one ended."""
+    """Whether results of long values have another type than their sums, which are stored in parts as results."""
     pair = layout.pair
     return pair.expansion is not None and layout.outputs != (pair.dtype,)
 

@@ -1,8 +1,14 @@
 ## Sums of products of a few numbers as operands of matrix instructions (schemes/pairs/matrix/parts/halves). `item`, `lane` and `warp` are declared. p: the number of a product.
-## Declares the centres: means over a few rows, the same for every item. Numbers that are not finite count as 0.
+## Declares the centres: means over a few rows, the same for every item. Numbers that are not finite count as 0. With three pieces all groups have the same centre.
 <%def name="find_centre(matrix)">
 <% numbers = matrix.centres %>
-% if numbers.texts:
+% if matrix.fine:
+fine_facts += batch * ${matrix.facts};
+% endif
+% if numbers.texts and matrix.fine:
+float centre[${len(numbers.texts)}];
+for (int k = 0; k < ${len(numbers.texts)}; k++) centre[k] = fine_facts[k];
+% elif numbers.texts:
 float centre[${len(numbers.texts)}] = { ${", ".join(["0.0f"] * len(numbers.texts))} };
 for (int s = 0; s < ${matrix.samples}; s++) {
     const idx at = min((idx)(first + (idx)((long)(till - first) * (2 * s + 1) / ${2 * matrix.samples})), (idx)(last - 1));
@@ -40,15 +46,23 @@ for k in range(1, len(product.rows)):
 }
 % endfor
 </%def>
-## Declares, from these facts, per product the rows' scale, a power of two, and the products' unit.
+## Declares, from these facts, per product the rows' scale, a power of two, and the products' unit. With three pieces all groups have the same scales, behind the centre
+## in `fine_facts`; `too_long` says whether a row exceeds the bound.
 <%def name="declare_scales(matrix)">
 % for p in range(len(matrix.products)):
 const float most${p} = as_float(largest[${3 * p}]);
 const float added${p} = as_float(largest[${3 * p + 2}]);
 const float reach${p} = sqrt(as_float(largest[${3 * p + 1}]));
-const float scale${p} = ${matrix.scale(p)};
-const float unit${p} = ${matrix.unit(p)}, unscale${p} = unit${p} / scale${p};
+const float scale${p} = ${f"fine_facts[{len(matrix.centres.texts) + p}]" if matrix.fine else matrix.scale(p)};
+${declare_unit(matrix, p)}
 % endfor
+% if matrix.fine:
+const int too_long = ${" || ".join(f"!(reach{p} * scale{p} <= {matrix.longest}f && added{p} <= {matrix.largest_addend}f)" for p in range(len(matrix.products)))};
+% endif
+</%def>
+<%def name="declare_unit(matrix, p)">
+const float unit${p} = ${matrix.unit(p)};
+const ${matrix.number_type} unscale${p} = unit${p} / ${"(double)" if matrix.fine else ""}scale${p};
 </%def>
 ## Declares the pieces of the declared numbers: s{k}h and s{k}l, or with three pieces s{k}h, s{k}m, s{k}mm and s{k}l; n0, n1 and n2 of the addend.
 <%def name="declare_pieces(matrix, p, scale)">
@@ -87,12 +101,12 @@ const float n0 = cmr_half_round_float(n_high), n1 = n_high - n0, n2 = n_rest * 0
 ## Whether the products of a column's numbers, of length `size`, are within the error bound.
 <%def name="within(matrix, p)">
 % if matrix.fine:
-size * unscale${p} <= ${matrix.longest}f && fabs(r_added) <= ${matrix.largest_addend} && added${p} <= ${matrix.largest_addend}f
+size * (float)unscale${p} <= ${matrix.longest}f && fabs(r_added) <= ${matrix.largest_addend}
 % else:
 magnitude <= ${matrix.limit}f && size * unscale${p} <= ${matrix.largest_column}f
 % endif
 </%def>
-## Stores the pieces of the row `at` as number `slot` of the group's.
+## Stores the pieces of the row `at` as number `slot` of the rows that are put at once.
 <%def name="put_row(matrix, at, slot)">
 {
     const int put_block = (${slot}) / 16, put_row = (${slot}) % 16;
@@ -107,26 +121,52 @@ magnitude <= ${matrix.limit}f && size * unscale${p} <= ${matrix.largest_column}f
 % endfor
 }
 </%def>
-## Stores the pieces of the column `at` as number `slot` of the tile. far: a statement for columns whose pairs may exceed the error bound.
+## Declares the numbers of the column `at` and their pieces. far: a statement for columns whose pairs may exceed the error bound.
 ## noted: a statement that uses the column's `magnitude`, if any.
+<%def name="declare_column(matrix, p, at, far, noted='')">
+${declare_numbers(matrix, matrix.column_numbers(p, at))}
+const float size = sqrt(${squares(matrix, p)});
+% if not matrix.fine:
+const float magnitude = (reach${p} * size + (float)fabs(r_added) + added${p}) * unit${p};
+% endif
+if (!(${within(matrix, p)})) ${far}
+${noted}
+${declare_pieces(matrix, p, f"unscale{p}")}
+</%def>
+## C text of four words of pieces.
+<%def name="pieces_of(words)">${", ".join(f"cmr_half_pair_float({low}, {high})" for low, high in words)}</%def>
+## Stores the pieces of the column `at` as number `slot` of the tile.
 <%def name="put_column(matrix, at, slot, far, noted='')">
 {
     const int put_block = (${slot}) / 8, put_column = (${slot}) % 8;
 % for p in range(len(matrix.products)):
     {
-        ${declare_numbers(matrix, matrix.column_numbers(p, at))}
-        const float size = sqrt(${squares(matrix, p)});
-        const float magnitude = (reach${p} * size + (float)fabs(r_added) + added${p}) * unit${p};
-        if (!(${within(matrix, p)})) ${far}
-        ${noted}
-        ${declare_pieces(matrix, p, f"unscale{p}")}
-% for step, word, pairs_of_pieces in matrix.column_pieces(p):
-<% four = ", ".join(f"cmr_half_pair_float({low}, {high})" for low, high in pairs_of_pieces) %>
-        cmr_matrix_put_uint4(memory, ${matrix.column_operand("put_block", step)} + put_column * 8 + ${word}, (uint4)(${four}));
+        ${declare_column(matrix, p, at, far, noted)}
+% for step, word, words in matrix.column_pieces(p):
+        cmr_matrix_put_uint4(memory, ${matrix.column_operand("put_block", step)} + put_column * 8 + ${word}, (uint4)(${pieces_of(words)}));
 % endfor
     }
 % endfor
 }
+</%def>
+## C text of where four words of a column's operand are packed, `half` 0 or 1, of an element of the batch.
+<%def name="packed_place(matrix, column, step, half)">(((size_t)batch * ((columns + 7) / 8) + ${column} / 8) * ${matrix.steps} + ${step}) * 16 + ${column} % 8 * 2 + ${half}</%def>
+## Copies the packed pieces of a tile's columns. mode, domain: the vocabularies.
+<%def name="copy_columns(mode, domain, matrix)">
+<% each = 2 * matrix.steps %>
+% if domain.attr.scattered:
+${mode.sync()}
+<%mode:each i="w" begin="0" end="${f'count * {each}'}">
+    const int s = (int)w / ${each}, part = (int)w % ${each};
+    const idx column = ${domain.attr.place("s", True)};
+    cmr_copy_async_uint4((__local uint4 *)(memory + ${matrix.column_operand("s / 8", "part / 2")} + s % 8 * 8 + part % 2 * 4), fine_columns + ${packed_place(matrix, "column", "part / 2", "part % 2")});
+</%mode:each>
+% else:
+<%mode:each i="w" begin="0" end="${f'(count + 7) / 8 * {8 * each}'}">
+    cmr_copy_async_uint4((__local uint4 *)(memory + ${matrix.column_operand(0, 0)}) + w, fine_columns + ${packed_place(matrix, "j0", 0, 0)} + w);
+</%mode:each>
+% endif
+cmr_copy_wait_uint4();
 </%def>
 ## Declares the item's share of the operands of its rows.
 <%def name="load_rows(matrix)">

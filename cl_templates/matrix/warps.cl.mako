@@ -2,7 +2,7 @@
 <%namespace name="few" file="/matrix/few_numbers.cl.mako"/>
 <%namespace name="accumulators" file="/pairs/accumulators.cl.mako"/>
 ## The start: the rows' operands, relative to their centre and scaled by the facts of all rows.
-## mode: the vocabulary; matrix: of the rows. `largest` is local, as long as three numbers of each product. Barriers: 3.
+## mode: the vocabulary; matrix: of the rows. `largest` is local, as long as three numbers of each product. Barriers: 3, or as `put_in_turns` says.
 <%def name="put_rows(mode, matrix)">
 const idx till = min(last, (idx)(first + ${matrix.places.rows}));
 ${few.find_centre(matrix)}
@@ -13,11 +13,36 @@ for (int r = item; r < ${matrix.places.rows}; r += ${block}) {
 }
 ${mode.sync()}
 ${few.declare_scales(matrix)}
+% if matrix.row_turns > 1:
+${put_in_turns(mode, matrix)}
+% else:
 for (int r = item; r < ${matrix.places.rows}; r += ${block}) {
     ${few.put_row(matrix, "min((idx)(first + r), (idx)(last - 1))", "r")}
 }
 ${mode.sync()}
 ${few.load_rows(matrix)}
+% endif
+</%def>
+## Where local memory need not hold all operands of rows: one block of every warp at a time. Barriers: 2 a block.
+<%def name="put_in_turns(mode, matrix)">
+<% blocks, steps = matrix.box.blocks, range(matrix.steps) %>
+uint4 ${", ".join(f"a{r}_{step}" for r in range(blocks) for step in steps)};
+#pragma unroll 1
+for (int turn = 0; turn < ${blocks}; turn++) {
+    for (int r = item; r < ${matrix.places.rows // blocks}; r += ${block}) {
+        ${few.put_row(matrix, f"min((idx)(first + (r / 16 * {blocks} + turn) * 16 + r % 16), (idx)(last - 1))", "r")}
+    }
+    ${mode.sync()}
+% for step in steps:
+    {
+        const uint4 a = cmr_matrix_rows_uint4(memory, ${matrix.row_operand(f"warp / {matrix.box.across}", step)}, lane);
+% for r in range(blocks):
+        if (turn == ${r}) a${r}_${step} = a;
+% endfor
+    }
+% endfor
+    ${mode.sync()}
+}
 </%def>
 ## Declares row0, row1, …, the item's rows.
 <%def name="my_rows(matrix)">

@@ -221,6 +221,10 @@ def every_matrix_plan(facts: Facts) -> Iterator[tuple[str, Plan]]:
     box = replace(box, block=min(box.block, facts.max_group_size), across=1)
     plan = partial(pair_plan, mode=ComputeMode.PARALLEL, facts=facts)
     yield "matrix", plan(layout_of(), 10_000, 10_000, box=box)
+    yield "matrix again", plan(layout_of(), 10_000, 10_000, box=replace(box, fine=1))
+    yield "matrix of batches and blocks again", plan(
+        layout_of(rank=2), 1_000, 10_000, batch=6, box=replace(box, fine=1), sparse=True
+    )
     yield "matrix split", plan(layout_of(backend="2D"), 70, 100_000, box=replace(box, across=box.block // 32))
     yield "matrix of batches", plan(layout_of(rank=2), 10_000, 10_000, batch=6, box=box)
     yield "matrix logsumexp", plan(layout_of(DISTANCE, "LogSumExp"), 500, 500, box=replace(box, share=0))

@@ -24,6 +24,7 @@ exact_op = exact.inner if inner is not None else exact.outer
 mine, across, together = matrix.places.mine, box.across, matrix.together
 place = domain.attr.place
 flags = ["__global const int *restrict redo"] * (parts > 0) + ["__global int *restrict left"] * leaves
+packed = ["__global const uint4 *restrict fine_columns", "__global const int *restrict fine_far", "__global const float *restrict fine_facts"]
 texts = [pairs] * by_products + [exact] * by_formula
 # On CPUs rows are read behind the barriers, for what Intel's runtime does to them otherwise (kernel/pairs/pairwise).
 %>
@@ -77,7 +78,7 @@ for (; 8 * n < count; n += ${across}) { ${turn("n", 1, True, exactly)} }
 if (count % 8${f" && full % {across} == {first}" if across > 1 else ""}) { ${turn("full", 1, True, exactly)} }
 % endif
 </%def>
-${mode.open_kernel("cmr_pairwise_matrix", parameters + domain.attr.parameters + flags)}
+${mode.open_kernel("cmr_pairwise_matrix", parameters + domain.attr.parameters + flags + packed * (by_products and matrix.fine))}
 % if by_products:
     ${mode.local_array("memory")}
     ${mode.local_array("largest")}
@@ -125,8 +126,15 @@ ${mode.open_kernel("cmr_pairwise_matrix", parameters + domain.attr.parameters + 
         <%mode:each i="s" begin="0" end="count">
             ${domain.find("s")}
             ${terms.stage(pairs, "column", "s")}
+% if matrix.fine:
+            if (fine_far[(size_t)batch * columns + column]) far[turn] = 1;
+% else:
             ${few.put_column(matrix, "column", "s", "far[turn] = 1;")}
+% endif
         </%mode:each>
+% if matrix.fine:
+        ${few.copy_columns(mode, domain, matrix)}
+% endif
         ${mode.sync()}
         const int exactly = far[turn];
         turn ^= 1;
@@ -134,7 +142,7 @@ ${mode.open_kernel("cmr_pairwise_matrix", parameters + domain.attr.parameters + 
 % if leaves and by_formula:
         tiles++;
         far_tiles += exactly != 0;
-        given_up = ${patience} * (far_tiles - 1) > tiles;
+        given_up = too_long || ${patience} * (far_tiles - 1) > tiles;
 % elif leaves:
         given_up = exactly;
 % endif

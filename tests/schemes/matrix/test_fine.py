@@ -15,9 +15,11 @@ import clmapreduce as cm
 from clmapreduce.domain.dense import Pairwise
 from clmapreduce.pairwise.call import PairCall
 from clmapreduce.reductions.pairs import PAIR_REDUCTIONS
-from clmapreduce.schemes.pairs.matrix.boxes import FEWEST_FINE, SOME_PAIRS, fine_pays
+from clmapreduce.schemes.pairs.matrix.boxes import FEWEST_FINE, FINE_OPERANDS, SOME_PAIRS, fine_pays
 from clmapreduce.schemes.pairs.matrix.few import FewNumbers
-from clmapreduce.schemes.pairs.matrix.parts.fine_halves import FinePieces
+from clmapreduce.schemes.pairs.matrix.fine import fine_box
+from clmapreduce.schemes.pairs.matrix.parts.fine_halves import FineOperands, FinePieces
+from clmapreduce.schemes.pairs.matrix.parts.fragments import FragmentLayout
 from clmapreduce.vector import OPERATIONS, Variable
 
 pytestmark = pytest.mark.drawn(seldom="pocl")
@@ -34,6 +36,12 @@ def clouds(rng: np.random.Generator, kind: str, dim: int) -> tuple[Any, Any]:
         y[::50] *= 30
     elif kind == "the last columns far away":
         y[490:] *= 30
+    elif kind == "some rows far away":
+        x[::60] *= 30
+    elif kind == "rows the same":
+        x[:] = x[0]
+    elif kind == "all the same":
+        x[:], y[:] = x[0], x[0]
     elif kind == "half of the groups near":
         x, y = np.where(np.arange(140)[:, None] < 70, 0.1, 1) * x, 0.1 * y
     elif kind == "too far for three pieces":
@@ -44,8 +52,8 @@ def clouds(rng: np.random.Generator, kind: str, dim: int) -> tuple[Any, Any]:
 
 
 CLOUDS = (
-    "normal", "far from the origin", "some columns far away", "the last columns far away", "half of the groups near",
-    "too far for three pieces",
+    "normal", "far from the origin", "some columns far away", "the last columns far away", "some rows far away",
+    "rows the same", "all the same", "half of the groups near", "too far for three pieces",
 )  # fmt: skip
 
 
@@ -74,6 +82,19 @@ def test_errors_of_normal_points(context: cm.Context, rng: np.random.Generator) 
     expected = np.exp(exponent) @ arrays[b].astype("f8")
     mean = (np.exp(exponent) * -exponent) @ arrays[b].astype("f8") / expected
     assert np.all(np.abs(result / expected - 1) <= 1e-6 + 2 * EPS * mean)
+
+
+def test_batches(context: cm.Context, rng: np.random.Generator) -> None:
+    """Every element of the batch has its own centre, scale and columns; some of them need not be computed again."""
+    formula, (x, y, s, b) = gaussian(5)
+    call = PairCall(formula, PAIR_REDUCTIONS["Sum"], 1)
+    width = np.array([0.1, 1, 2, 30])[:, None, None]
+    xs, ys = ((width * rng.standard_normal((4, n, 5)) + 7 * width).astype("f4") for n in (70, 333))
+    ys[:, :9] = xs[:, :9]
+    arrays = {x: xs, y: ys, s: np.ones(1, "f4"), b: rng.random((333, 1)).astype("f4")}
+    result = run(call, arrays, context, fine=1)
+    for one in range(4):
+        assert_sums(result[one], exponents(xs[one], ys[one], arrays[s]), arrays[b].astype("f8"), one)
 
 
 def test_adversarial_points(context: cm.Context, rng: np.random.Generator) -> None:
@@ -166,17 +187,17 @@ def test_pieces_meet_their_partners(count: int) -> None:
     assert {("n2", "1.0f"), ("1.0f", "n2")} <= set(low)
 
 
-@pytest.mark.parametrize("dim", [4, 12, 16])
+@pytest.mark.parametrize("dim", [4, 8, 12, 16])
 def test_the_first_launch_keeps_its_rows(dim: int) -> None:
-    """And has no place for the terms of the formula itself; the others have as many groups as their rows ask for."""
+    """And has no place for the terms of the formula itself; the others have the same rows, in other warps."""
     layout, domain = layout_of(f"Exp(-SqDist(Vi(0,{dim}),Vj(1,{dim})))"), Pairwise(10**5, 10**5, 1, 10**7)
     scheme = FewNumbers(layout, domain, PARALLEL, FACTS["nvidia"])
     box = scheme.box
-    assert box is not None and 0 < box.fine <= box.blocks
-    first, again, last = scheme.plan(box).stages[:3]
+    assert box is not None and box.fine * FinePieces(dim).steps <= FINE_OPERANDS
+    first, packing, again, last = scheme.plan(box).stages[:4]
     plain = scheme.plan(replace(box, fine=0)).stages[0]
-    assert first.groups == plain.groups
-    assert again.groups == last.groups == box.blocks // box.fine * first.groups
+    assert first.groups == plain.groups == again.groups == last.groups
+    assert packing.groups * packing.group_size >= 10**5 and packing.redo == again.redo != ""
     names = [{array.name for array in stage.spec.arrays} for stage in (first, again, last, plain)]
     assert names[0] < names[1] == names[3] and "exact_tile0" in names[2] - names[0] and "memory" not in names[2]
 
@@ -187,8 +208,27 @@ def test_few_rows_again() -> None:
     scheme = FewNumbers(layout, domain, PARALLEL, FACTS["nvidia"])
     box = scheme.box
     assert box is not None and (box.blocks, box.fine) == (7, 1)
-    first, again = scheme.plan(box).stages[:2]
+    first, _, again = scheme.plan(box).stages[:3]
     assert again.groups == 7 * first.groups
+
+
+@pytest.mark.parametrize("rows", [30, 200, 2000, 10**5])
+@pytest.mark.parametrize("dim", [4, 13, 16])
+def test_boxes_of_groups_again(rows: int, dim: int) -> None:
+    """Rows are shared evenly, and their operands fit registers and local memory."""
+    facts = FACTS["nvidia"]
+    layout, domain = layout_of(f"Exp(-SqDist(Vi(0,{dim}),Vj(1,{dim})))"), Pairwise(rows, 10**7, 1, 10**8)
+    scheme = FewNumbers(layout, domain, PARALLEL, facts)
+    assert scheme.factoring is not None and scheme.box is not None
+    for blocks in range(8):
+        box = replace(scheme.box, fine=blocks)
+        again = fine_box(scheme.factoring, box, facts)
+        if again is None:
+            continue
+        text = FineOperands(scheme.short_form, scheme.factoring, again, True)  # type: ignore[arg-type]
+        mine, whole = (FragmentLayout(b.block, b.across, b.blocks).rows for b in (again, box))
+        assert whole % mine == 0 and again.block % 32 == 0 and again.block <= 256 and blocks
+        assert 4 * text.row_words <= facts.local_memory and blocks * text.steps <= max(text.steps, FINE_OPERANDS)
 
 
 def test_when_three_pieces_pay() -> None:

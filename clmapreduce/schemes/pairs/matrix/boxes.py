@@ -20,7 +20,7 @@ class MatrixBox:
     multiplications; 0: none. ahead: blocks of 8 columns between two questions whether one of them matters, where few
     do. sample: every how many columns are looked at beforehand, to know what may matter; 0: none. groups, tiles,
     merge_block: as in a PairBox. fine: blocks of 16 rows per warp where groups far apart are computed again, by three
-    pieces a number; a divisor of blocks. 0: they are computed by the formula itself.
+    pieces a number. 0: they are computed by the formula itself.
     """
 
     block: int
@@ -53,10 +53,8 @@ class MatrixWideBox(MatrixBox):
 
 
 def whole_tiles(box: MatrixBox) -> bool:
-    """Whether warps share rows evenly, groups that are computed again too, and a tile is of whole turns of the loop
-    over it.
-    """
-    shared = box.block // 32 % box.across == 0 and not (box.fine and box.blocks % box.fine)
+    """Whether warps share rows evenly, and a tile is of whole turns of the loop over it."""
+    shared = box.block // 32 % box.across == 0
     return shared and 8 * box.unroll <= max(box.tile, 64) and box.tile % 16 == 0
 
 
@@ -99,6 +97,8 @@ FEWEST_FINE = 4
 """Numbers of a vector from which on three pieces a number are faster than the formula itself."""
 FINE_OPERANDS = 20
 """Operands of rows that an item holds there, at most; each takes four registers."""
+FINE_BLOCK, FINE_TILE, FINE_WARPS = 256, 128, 4
+"""Work-items of a group there, at most; columns of a tile; and warps, at least, unless the first launch has fewer."""
 FINE_REGISTERS = {256: 128, 128: 168}
 """Registers of an item where groups may be computed with them, at most, by work-items of a group: so that two groups
 run at once, or three. The compiler would take up to 255, for tiles that are computed by the formula itself.

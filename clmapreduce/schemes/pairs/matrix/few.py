@@ -21,7 +21,6 @@ from clmapreduce.schemes.common.local_arrays import accumulators, shrink_to_fit
 from clmapreduce.schemes.pairs.fallback import Launches
 from clmapreduce.schemes.pairs.matrix.boxes import (
     FEW_TERMS,
-    FINE_OPERANDS,
     FINE_REGISTERS,
     MatrixBox,
     filter_box,
@@ -30,9 +29,10 @@ from clmapreduce.schemes.pairs.matrix.boxes import (
     whole_tiles,
 )
 from clmapreduce.schemes.pairs.matrix.filter import NearOperands
+from clmapreduce.schemes.pairs.matrix.fine import FINE, FineColumnsKernel, fine_box, most_fine
 from clmapreduce.schemes.pairs.matrix.matrix_kernel import MatrixKernel
-from clmapreduce.schemes.pairs.matrix.parts.fine_halves import FineOperands, FinePieces
-from clmapreduce.schemes.pairs.matrix.parts.halves import ROW_WORDS, HalfOperands, OperandPieces
+from clmapreduce.schemes.pairs.matrix.parts.fine_halves import FineOperands
+from clmapreduce.schemes.pairs.matrix.parts.halves import COLUMN_WORDS, HalfOperands, OperandPieces
 from clmapreduce.schemes.pairs.matrix.scheme import MATRIX_LIMITS, MatrixScheme
 from clmapreduce.schemes.pairs.matrix.thresholds import Sample, sample_of
 from clmapreduce.schemes.pairs.merge import targets_of
@@ -145,12 +145,13 @@ class _Matrix:
             return HalfOperands(exact, self.factoring, self.box, registers, self.half)
         return NearOperands(exact, self.factoring, self.box, registers)
 
-    @property
-    def fine(self) -> bool:
-        """Whether groups that give up are computed again, by more pieces a number."""
+    @cached_property
+    def fine_box(self) -> MatrixBox | None:
+        """The box for groups that give up, to be computed again by more pieces a number; None where none do. Exponents
+        are too far apart for polynomials there.
+        """
         suits = self.facts.fp64 and not self.layout.bound.side and not self.half
-        fits = 0 < self.box.fine <= most_fine(self.factoring, self.box, self.facts)
-        return suits and fits and self.box.blocks % self.box.fine == 0
+        return fine_box(self.factoring, self.box, self.facts) if suits else None
 
     @property
     def half(self) -> bool:
@@ -177,12 +178,13 @@ class _Matrix:
         """The kernel over all pairs."""
         text, partition, scattered = self.text, self.partition, self.domain.scattered
         out = targets_of(partition, text.exact.outputs)[1]
-        target = self.target if self.fine else Target.of(self.mode, self.facts, self.domain.narrow)
+        fine = self.fine_box is not None
+        target = self._target(self.box) if fine else Target.of(self.mode, self.facts, self.domain.narrow)
         block, barred = self.box.block, self.sample is not None
         if not isinstance(text, NearOperands):
             return FewNumbersKernel(
                 target, text.exact, tuple(out), block, partition.word, partition.partial, text, scattered,
-                by_formula=not self.fine, leaves=self.fine,
+                by_formula=not fine, leaves=fine,
             )  # fmt: skip
         behind = (*out, *(["__global const float *restrict bars"] if barred else []))
         return FilterKernel(
@@ -204,67 +206,68 @@ class _Matrix:
         targets = targets_of(partition, layout.outputs)[0]
         names = layout.pair.names
         bars = ("scratch2",) if self.sample is not None else ()
-        flags = (REDO,) if self.fine else ()
+        flags = () if self.fine_box is None else (REDO,)
         arguments: Arguments = (*names, *targets, *bars, *partition.behind, *flags)
         reads = (*names, *bars, *partition.read)
         return Stage(self.kernel, self.groups, self.box.block, arguments, reads, (*targets, *flags))
 
-    def again_stages(self, memory: int) -> list[Stage]:
-        """The launches over the groups that gave up: by three pieces a number, and by the formula alone. memory: bytes
-        of local memory for their tiles.
+    def again_stages(self, box: MatrixBox) -> list[Stage]:
+        """The launches over the groups that gave up: by three pieces a number, for which columns are packed before, and
+        by the formula alone. box: for these groups.
         """
         fine, formula = (REDO, REDO_FORMULA), (REDO_FORMULA,)
         return [
-            *where_marked([self._again_stage(False, fine, memory)], REDO),
-            *where_marked([self._again_stage(True, formula, memory)], REDO_FORMULA),
+            *where_marked([self._columns_stage(box), self._again_stage(box, False, fine)], REDO),
+            *where_marked([self._again_stage(box, True, formula)], REDO_FORMULA),
         ]
 
-    def _again_stage(self, last: bool, flags: tuple[str, ...], memory: int) -> Stage:
+    def _columns_stage(self, box: MatrixBox) -> Stage:
+        """The launch that packs columns in three pieces a number."""
+        domain, block, names = self.domain, box.block, self.layout.pair.names
+        spec = FineColumnsKernel(Target.of(self.mode, self.facts, domain.narrow), self._fine_text(box), block)
+        blocks = -(-domain.columns // block)
+        sizes: Arguments = tuple(("idx", n) for n in (self.groups, domain.rows, domain.columns, blocks))
+        return Stage(spec, blocks * domain.batch, block, (*names, *FINE, REDO, *sizes), (*names, REDO), FINE)
+
+    def _again_stage(self, box: MatrixBox, last: bool, flags: tuple[str, ...]) -> Stage:
         """last: whether by the formula alone. flags: the arrays of who is computed, and of who gives up again, if
         any.
         """
-        partition, names, target = self.partition, self.layout.pair.names, self.target
+        partition, names, parts = self.partition, self.layout.pair.names, self._parts(box)
         targets, out = targets_of(partition, self.layout.outputs)
 
         def kernel(box: MatrixBox) -> FewNumbersKernel:
-            text = FineOperands(self.text.exact, self.factoring, box, self.text.registers)
+            text = self._fine_text(box)
             return FewNumbersKernel(
-                target, text.exact, tuple(out), box.block, partition.word, partition.partial, text,
-                self.domain.scattered, by_products=not last, leaves=not last, parts=self.parts,
-                sharing=1 if last else self.parts,
+                self._target(box), text.exact, tuple(out), box.block, partition.word, partition.partial, text,
+                self.domain.scattered, by_products=not last, leaves=not last, parts=parts, sharing=1 if last else parts,
             )  # fmt: skip
 
-        # exponents are too far apart for polynomials
-        box, spec = shrink_to_fit(replace(self.box, share=0, blocks=self.box.fine), kernel, _shorter, memory)
-        arguments: Arguments = (*names, *targets, *partition.behind, *flags)
-        reads = (*names, *partition.read, flags[0])
-        return Stage(spec, self.parts * self.groups, box.block, arguments, reads, (*targets, *flags[1:]))
+        packed = () if last else FINE
+        box, spec = shrink_to_fit(box, kernel, _shorter, self.facts.local_memory)
+        arguments: Arguments = (*names, *targets, *partition.behind, *flags, *packed)
+        reads = (*names, *partition.read, flags[0], *packed)
+        return Stage(spec, parts * self.groups, box.block, arguments, reads, (*targets, *flags[1:]))
 
-    @property
-    def target(self) -> Target:
+    def _fine_text(self, box: MatrixBox) -> FineOperands:
+        """What groups that gave up take."""
+        return FineOperands(self.text.exact, self.factoring, box, self.text.registers)
+
+    def _target(self, box: MatrixBox) -> Target:
         """Of kernels where groups give up."""
-        registers = FINE_REGISTERS.get(self.box.block, 0)
+        registers = FINE_REGISTERS.get(box.block, 0)
         return Target.of(self.mode, self.facts, self.domain.narrow, registers=registers)
 
-    @property
-    def parts(self) -> int:
+    def _parts(self, box: MatrixBox) -> int:
         """Groups that compute again what one has given up."""
-        return self.box.blocks // self.box.fine
+        return self.text.rows // self._fine_text(box).rows
 
-    @property
-    def scratch(self) -> dict[str, int]:
-        """Bytes of the flags of groups that gave up."""
-        return {REDO: 4 * self.groups, REDO_FORMULA: 4 * self.groups * self.parts}
-
-
-def most_fine(factoring: Factoring, box: MatrixBox, facts: Facts) -> int:
-    """Blocks of 16 rows per warp, such that local memory and registers hold them with three pieces a number: all of
-    the box, or one in so many; 0 where there are none.
-    """
-    steps = sum(FinePieces(len(product.rows)).steps for product in factoring.products)
-    fitting = facts.local_memory // 8 * 7 // (4 * ROW_WORDS * steps * (box.block // 32 // box.across))
-    most = min(fitting, max(1, FINE_OPERANDS // steps))
-    return next((n for n in range(min(box.blocks, most), 0, -1) if box.blocks % n == 0), 0)
+    def again_scratch(self, box: MatrixBox) -> dict[str, int]:
+        """Bytes of the flags of groups that gave up, and of what is packed for them."""
+        text, columns, batch = self._fine_text(box), self.domain.columns, self.domain.batch
+        packed = (4 * COLUMN_WORDS * text.steps * -(-columns // 8), 4 * columns, 4 * text.facts)
+        flags = {REDO: 4 * self.groups, REDO_FORMULA: 4 * self.groups * self._parts(box)}
+        return {**flags, **{name: size * batch for name, size in zip(FINE, packed, strict=True)}}
 
 
 def _shorter(box: MatrixBox) -> MatrixBox | None:
@@ -354,9 +357,9 @@ class FewNumbers(MatrixScheme[MatrixBox]):
             why += f", bars from every {box.sample} columns, the best of {sample.buckets} buckets of them"
         stages = [*(sample.stages() if sample is not None else []), matrix.stage()]
         scratch = sample.scratch if sample is not None else {}
-        if matrix.fine:
-            stages += matrix.again_stages(self.facts.local_memory)
-            scratch = {**scratch, **matrix.scratch}
+        if matrix.fine_box is not None:
+            stages += matrix.again_stages(matrix.fine_box)
+            scratch = {**scratch, **matrix.again_scratch(matrix.fine_box)}
             why += "; groups far apart again, by three pieces a number"
         launches = Launches(stages, scratch)
         return self.with_merge(launches, text.exact, box, partition, why)

@@ -12,6 +12,8 @@ pieces of the addends they stay below 2¹⁰. A float32 holds such a sum without
             columns  c1m c1h c1m c1l c1h … 1   cn2
 
 m and l of one side are 2¹² times themselves, of m·m both sides 2⁶ times. Left out are m·l and l·l.
+
+All groups have the same centre and the same scale, so that columns are packed once for all of them.
 """
 
 from __future__ import annotations
@@ -31,7 +33,11 @@ from clmapreduce.schemes.pairs.parts.computed import Several
 GRID = 7
 """h is a multiple of 2^-7."""
 LONGEST = 16.0
-"""Vectors of scaled numbers are at most so long: h has 11 bits then. The longest row of a group is 8 to 16 long."""
+"""Vectors of scaled numbers are at most so long: h has 11 bits then."""
+SAMPLES, USUAL = 32, 2.0
+"""Rows and columns whose lengths decide the scale: scaled rows are as long as scaled columns. Where all rows or all
+columns are 0, the others' length is scaled to the square of the second number.
+"""
 LARGEST_ADDEND = 128.0
 """Sums of h·h are at most LONGEST², so that all high products together are below 2¹⁰."""
 LOW = 12
@@ -91,9 +97,10 @@ class FineOperands(HalfOperands):
     """What kernel/matrix/pairwise_matrix asks for where groups are computed again."""
 
     number_type: ClassVar[str] = "double"
+    samples: ClassVar[int] = SAMPLES
     small: ClassVar[bool] = False
     fine: ClassVar[bool] = True
-    scaled_by: ClassVar[str] = "reach"
+    usual: ClassVar[float] = USUAL
     grid: ClassVar[int] = GRID
     low: ClassVar[int] = LOW
     longest: ClassVar[float] = LONGEST
@@ -102,6 +109,16 @@ class FineOperands(HalfOperands):
     @cached_property
     def slots(self) -> Sequence[Pieces]:
         return tuple(FinePieces(len(product.rows)) for product in self.products)
+
+    @property
+    def row_turns(self) -> int:
+        """One block of every warp at a time, where items hold the operands themselves."""
+        return self.box.blocks if self.registers else 1
+
+    @property
+    def facts(self) -> int:
+        """Numbers that all groups have in common: the centre, and a scale for each product."""
+        return len(self.centres.texts) + len(self.products)
 
     def _numbers(self, values: Sequence[Node], role: Role, at: str) -> Several:
         """In float64: what the addends lose by rounding would be lost by every pair."""

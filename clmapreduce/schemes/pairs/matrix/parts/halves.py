@@ -146,8 +146,6 @@ class HalfOperands:
     """Whether products are within LIMIT."""
     fine: ClassVar[bool] = False
     """Whether numbers have three pieces."""
-    scaled_by: ClassVar[str] = "most"
-    """What is scaled to about 2^LARGEST_ROW: the rows' largest number, or `reach`, the length of the longest row."""
     largest_column: ClassVar[float] = LARGEST_COLUMN
 
     @cached_property
@@ -195,9 +193,14 @@ class HalfOperands:
         return self.places.rows
 
     @property
+    def row_turns(self) -> int:
+        """In how many turns the rows' operands pass through local memory."""
+        return 1
+
+    @property
     def row_words(self) -> int:
-        """Words of the operands of a group's rows."""
-        return self.steps * self.places.down * self.box.blocks * ROW_WORDS
+        """Words of the operands of a group's rows that are put at once."""
+        return self.steps * self.places.down * self.box.blocks // self.row_turns * ROW_WORDS
 
     @property
     def words(self) -> int:
@@ -214,7 +217,7 @@ class HalfOperands:
         """Where the operand of 16 rows begins."""
         return f"(({block}) * {self.steps} + {step}) * {ROW_WORDS}"
 
-    def column_operand(self, block: str, step: int) -> str:
+    def column_operand(self, block: int | str, step: int | str) -> str:
         """Where the operand of 8 columns begins."""
         behind = "" if self.registers else f"{self.row_words} + "
         return f"{behind}(({block}) * {self.steps} + {step}) * {COLUMN_WORDS}"
@@ -246,7 +249,7 @@ class HalfOperands:
 
     def scale(self, p: int) -> str:
         """C text of the rows' scale in product p, a power of two."""
-        return power_of_two(f"{self.scaled_by}{p}", LARGEST_ROW)
+        return power_of_two(f"most{p}", LARGEST_ROW)
 
     def unit(self, p: int) -> str:
         """C text of the power of two that product p comes times."""

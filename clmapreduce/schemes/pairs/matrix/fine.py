@@ -1,0 +1,68 @@
+"""Groups whose rows and columns are too far apart for two pieces a number, by three: the box of the launch that
+computes them again, and the launch before it, which packs the columns once for all groups.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from clmapreduce.lowering.bilinear import Factoring
+from clmapreduce.plan import Facts, LocalArray
+from clmapreduce.schemes.common.kernel_data import KernelText
+from clmapreduce.schemes.pairs.matrix.boxes import FINE_BLOCK, FINE_OPERANDS, FINE_TILE, FINE_WARPS, MatrixBox
+from clmapreduce.schemes.pairs.matrix.parts.fine_halves import FineOperands, FinePieces
+from clmapreduce.schemes.pairs.matrix.parts.halves import ROW_WORDS
+
+FINE = ("fine_columns", "fine_far", "fine_facts")
+"""Columns in three pieces, which of them these cannot represent, and the centre and the scales."""
+
+
+@dataclass(frozen=True, eq=False)
+class FineColumnsKernel(KernelText):
+    """Packs columns, if a group gave up. matrix: the pieces, and the statements of numbers."""
+
+    template = "kernel/matrix/pairwise_matrix_columns"
+    matrix: FineOperands
+    block: int
+
+    @property
+    def arrays(self) -> tuple[LocalArray, ...]:
+        """Whether a group gave up; and numbers of the samples."""
+        matrix = self.matrix
+        each = max(len(matrix.centres.texts), 2 * len(matrix.products))
+        return LocalArray("marked", "int", 1), LocalArray("sampled", "float", each * matrix.samples)
+
+
+def fine_box(factoring: Factoring, box: MatrixBox, facts: Facts) -> MatrixBox | None:
+    """The box for groups that gave up, with `box.fine` blocks of 16 rows per warp; None where local memory or registers
+    do not hold the rows' operands, or groups would not share the rows evenly. Where items hold the operands themselves,
+    a group has other warps for the same rows, if these are not too many.
+    """
+    blocks, steps = box.fine, _steps(factoring)
+    if not blocks or blocks > max(1, FINE_OPERANDS // steps):
+        return None
+    fitting = facts.local_memory // 8 * 7 // (4 * ROW_WORDS * steps)
+    down, registers = box.block // 32 // box.across, facts.register_fragments
+    if box.across > 1 or not registers:
+        fits = box.blocks % blocks == 0 and down * (1 if registers else blocks) <= fitting
+        return replace(box, share=0, blocks=blocks) if fits else None
+    warps, rest = divmod(down * box.blocks, blocks)
+    most = min(FINE_BLOCK // 32, fitting)
+    block = 32 * next((n for n in range(min(warps, most), 0, -1) if warps % n == 0), 0)
+    fits = block > 0 and rest == 0
+    return replace(box, share=0, block=block, blocks=blocks, tile=min(box.tile, FINE_TILE)) if fits else None
+
+
+def most_fine(factoring: Factoring, box: MatrixBox, facts: Facts) -> int:
+    """Blocks of 16 rows per warp where groups are computed again: as many as there is room for, in warps enough to take
+    turns; 0 where there is room for none.
+    """
+    warps = box.block // 32
+    most = min(FINE_OPERANDS // _steps(factoring), warps * box.blocks // min(FINE_WARPS, warps))
+    sizes = range(max(1, most), 0, -1)
+    return next((n for n in sizes if fine_box(factoring, replace(box, fine=n), facts) is not None), 0)
+
+
+def _steps(factoring: Factoring) -> int:
+    """Instructions for all products of 16 rows and 8 columns."""
+    return sum(FinePieces(len(product.rows)).steps for product in factoring.products)

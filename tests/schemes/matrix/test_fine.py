@@ -12,6 +12,7 @@ from support.pair_plans import layout_of
 from support.plans import FACTS, PARALLEL
 
 import clmapreduce as cm
+from clmapreduce.device.plans.executable import Executable
 from clmapreduce.domain.dense import Pairwise
 from clmapreduce.pairwise.call import PairCall
 from clmapreduce.reductions.pairs import PAIR_REDUCTIONS
@@ -146,6 +147,29 @@ def test_groups_of_fewer_rows(context: cm.Context, rng: np.random.Generator, blo
         assert_sums(result, exponent, weights, tiles)
     result = run(call, arrays, context, cm.Ranges.from_mask(keep), blocks=blocks, fine=fine)
     assert_sums(result, np.where(keep, exponent, -np.inf), weights, "blocks of pairs")
+
+
+def test_no_room_for_packed_columns(rng: np.random.Generator, context: cm.Context, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Then groups compute their tiles by the formula."""
+    if not context.facts.fp64:
+        pytest.skip("float64 makes the pieces")
+    alone = cm.Context(context.device)
+    formula, (x, y, s, b) = gaussian(4)
+    call = PairCall(formula, PAIR_REDUCTIONS["Sum"], 1)
+    xs, ys = clouds(rng, "normal", 4)
+    arrays = {x: xs, y: ys, s: np.ones(1, "f4"), b: rng.random((500, 1)).astype("f4")}
+    expected = exponents(xs, ys, arrays[s]), arrays[b].astype("f8")
+    assert_sums(run(call, arrays, alone, fine=1), *expected)
+    arena = alone.queue.arena
+    alone.wait()
+    arena.trim()
+    room = 4 * (xs.size + ys.size + 1000) + (16 << 10)  # packed columns take 96 bytes each, 48 KB
+    monkeypatch.setenv("CLMR_MEMORY_LIMIT", str(arena.reserved_bytes - arena.idle_bytes + room))
+    with monkeypatch.context() as only:
+        only.setattr(Executable, "lean", None)
+        with pytest.raises(cm.DeviceMemoryError):
+            run(call, arrays, alone, fine=1)
+    assert_sums(run(call, arrays, alone, fine=1), *expected)
 
 
 def test_logsumexp_of_far_rows(context: cm.Context, rng: np.random.Generator) -> None:

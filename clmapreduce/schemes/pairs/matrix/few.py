@@ -347,7 +347,8 @@ class FewNumbers(MatrixScheme[MatrixBox]):
 
     def plan(self, box: MatrixBox) -> Plan:
         """Tiles are as long as the box says, or as local memory allows; where little is left for them, groups are
-        smaller.
+        smaller. Packed columns take several times the memory of the inputs: without them tiles that are far apart are
+        computed by the formula.
         """
         box, matrix = shrink_to_fit(box, self._tiling, _smaller, self.facts.local_memory)
         text, partition, sample = matrix.text, matrix.partition, matrix.sample
@@ -361,8 +362,8 @@ class FewNumbers(MatrixScheme[MatrixBox]):
             stages += matrix.again_stages(matrix.fine_box)
             scratch = {**scratch, **matrix.again_scratch(matrix.fine_box)}
             why += "; groups far apart again, by three pieces a number"
-        launches = Launches(stages, scratch)
-        return self.with_merge(launches, text.exact, box, partition, why)
+        plan = self.with_merge(Launches(stages, scratch), text.exact, box, partition, why)
+        return plan if matrix.fine_box is None else replace(plan, lean=self.plan(replace(box, fine=0)))
 
     def _tiling(self, box: MatrixBox) -> _Matrix:
         assert self.factoring is not None

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from support.exponent_sums import EPS, KINDS, adversarial, assert_sums, exponents, gaussian, points, run
+from support.exponent_sums import EPS, KINDS, adversarial, assert_sums, box_of, exponents, gaussian, points, run
 from support.pair_plans import layout_of
 from support.plans import FACTS, PARALLEL
 
@@ -147,6 +147,20 @@ def test_groups_of_fewer_rows(context: cm.Context, rng: np.random.Generator, blo
         assert_sums(result, exponent, weights, tiles)
     result = run(call, arrays, context, cm.Ranges.from_mask(keep), blocks=blocks, fine=fine)
     assert_sums(result, np.where(keep, exponent, -np.inf), weights, "blocks of pairs")
+
+
+@pytest.mark.parametrize(("blocks", "fine"), [(1, 1), (3, 1), (2, 2)])
+def test_warps_that_share_rows(context: cm.Context, rng: np.random.Generator, blocks: int, fine: int) -> None:
+    """All warps of a group have the same few rows, and take columns in turn."""
+    formula, (x, y, s, b) = gaussian(5)
+    call = PairCall(formula, PAIR_REDUCTIONS["Sum"], 1)
+    across = box_of(context).block // 32
+    for kind in ("normal", "half of the groups near"):
+        xs, ys = clouds(rng, kind, 5)
+        xs = xs[: 16 * blocks - 3]
+        arrays = {x: xs, y: ys, s: np.ones(1, "f4"), b: rng.normal(size=(500, 1)).astype("f4")}
+        result = run(call, arrays, context, fine=fine, blocks=blocks, across=across)
+        assert_sums(result, exponents(xs, ys, arrays[s]), arrays[b].astype("f8"), kind)
 
 
 def test_no_room_for_packed_columns(rng: np.random.Generator, context: cm.Context, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -2,26 +2,33 @@
 process longer than to render them. The build of a distribution writes the file, and so does an editable installation
 (hatch_build.py). Nothing depends on it.
 
-The file is a zip archive with an entry for each template. An entry holds the digest of the template's text, and the
-code. Code is used for the same text and the same version of Mako only. A template without such code is compiled.
+The file is a zip archive with two entries for each template: the digest of its text and the code; and the code as
+bytecode, for Python takes as long to compile it as to run it. Code is used for the same text and the same version of
+Mako only, bytecode for the version of Python that wrote it. A template without such code is compiled.
 """
 
 from __future__ import annotations
 
 import hashlib
+import marshal
 import re
 import zipfile
 import zlib
 from functools import cached_property
+from importlib.util import MAGIC_NUMBER as PYTHON
 from io import BytesIO
 from pathlib import Path
-from types import ModuleType
+from types import CodeType, ModuleType
 
 from mako.codegen import MAGIC_NUMBER
 from mako.lookup import TemplateLookup
 from mako.template import ModuleTemplate, Template
 
 NAME = "compiled.zip"
+BYTECODE = f"bytecode/{PYTHON.hex()}"
+"""The archive's folder of bytecode, for this version of Python."""
+FORMAT = 2
+"""Of marshal: the last one that gives the same bytes for equal code."""
 
 
 class CompiledLookup(TemplateLookup):  # type: ignore[misc]
@@ -47,27 +54,32 @@ class CompiledLookup(TemplateLookup):  # type: ignore[misc]
         except (OSError, zipfile.BadZipFile):
             return None
 
-    def _entry(self, name: str) -> str:
+    def _entry(self, name: str) -> bytes:
         """An entry of the archive; empty where there is none."""
         try:
-            return "" if self._archive is None else self._archive.read(name).decode()
+            return b"" if self._archive is None else self._archive.read(name)
         except (KeyError, ValueError, zipfile.BadZipFile, zlib.error):
-            return ""
+            return b""
 
     def _loaded(self, name: str) -> Template | None:
         """A template by its entry's code; None where there is no entry for this text."""
-        digest, _, code = self._entry(name).partition("\n")
+        digest, _, code = self._entry(name).decode(errors="replace").partition("\n")
         path = self._folder / name
         if not code or not path.is_file():
             return None
         text = path.read_text(encoding="utf-8")
         if digest != _digest(text):
             return None
-        module = ModuleType(re.sub(r"\W", "_", name))
-        exec(compile(code, module.__name__, "exec"), module.__dict__)
+        module = ModuleType(_module_name(name))
+        exec(self._bytecode(name) or _compiled(name, code), module.__dict__)
         return ModuleTemplate(
             module, template_filename=str(path), module_source=code, template_source=text, lookup=self
         )
+
+    def _bytecode(self, name: str) -> CodeType | None:
+        """A template's code for this version of Python, if the archive has it."""
+        stored = self._entry(f"{BYTECODE}/{name}")
+        return marshal.loads(stored) if stored else None
 
 
 def write(folder: Path) -> Path:
@@ -80,8 +92,18 @@ def write(folder: Path) -> Path:
             name, text = file.relative_to(folder).as_posix(), file.read_text(encoding="utf-8")
             code = Template(text=text, uri=name, strict_undefined=True, input_encoding="utf-8").code
             code = re.sub(r"^_modified_time = .*$", "_modified_time = 0", code, flags=re.MULTILINE)
-            archive.writestr(zipfile.ZipInfo(name), f"{_digest(text)}\n{code}", zipfile.ZIP_DEFLATED)
+            bytecode = marshal.dumps(_compiled(name, code), FORMAT)
+            for entry, content in ((name, f"{_digest(text)}\n{code}"), (f"{BYTECODE}/{name}", bytecode)):
+                archive.writestr(zipfile.ZipInfo(entry), content, zipfile.ZIP_DEFLATED)
     return path
+
+
+def _compiled(name: str, code: str) -> CodeType:
+    return compile(code, _module_name(name), "exec")
+
+
+def _module_name(name: str) -> str:
+    return re.sub(r"\W", "_", name)
 
 
 def _digest(text: str) -> str:

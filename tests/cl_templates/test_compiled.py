@@ -8,11 +8,12 @@ import sys
 import zipfile
 from collections.abc import Callable
 from pathlib import Path
+from types import CodeType
 
 import pytest
 
 from cl_templates import compiled
-from cl_templates.compiled import NAME, CompiledLookup, write
+from cl_templates.compiled import BYTECODE, NAME, CompiledLookup, write
 from cl_templates.loader import FOLDER
 
 GREETING = """<%namespace name="words" file="/words/all.cl.mako"/>
@@ -95,6 +96,21 @@ def test_a_damaged_archive(damage: Callable[[Path], object], folder: Path, archi
     assert greet(folder) == ["hello Ada", "hello Emmy"]
 
 
+def test_bytecode_of_this_python(folder: Path, archive: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Python compiles nothing; where the bytecode is another version's, it does."""
+    compiling: list[str] = []
+
+    def compile_counted(name: str, code: str) -> CodeType:
+        compiling.append(name)
+        return compile(code, name, "exec")
+
+    monkeypatch.setattr(compiled, "_compiled", compile_counted)
+    assert greet(folder) == ["hello Ada", "hello Emmy"] and not compiling
+    monkeypatch.setattr(compiled, "BYTECODE", "bytecode/00000000")
+    assert greet(folder) == ["hello Ada", "hello Emmy"]
+    assert compiling == ["greeting.cl.mako", "words/all.cl.mako"]
+
+
 def test_the_same_templates_give_the_same_bytes(folder: Path, archive: Path) -> None:
     before = archive.read_bytes()
     (folder / "greeting.cl.mako").touch()
@@ -132,4 +148,5 @@ def test_an_entry_for_every_template(tmp_path: Path) -> None:
     shutil.copytree(FOLDER, tmp_path / "templates", ignore=shutil.ignore_patterns("*.py", "__pycache__", NAME))
     with zipfile.ZipFile(write(tmp_path / "templates")) as archive:
         names = set(archive.namelist())
-    assert names == {path.relative_to(FOLDER).as_posix() for path in FOLDER.rglob("*.cl.mako")}
+    templates = {path.relative_to(FOLDER).as_posix() for path in FOLDER.rglob("*.cl.mako")}
+    assert names == templates | {f"{BYTECODE}/{name}" for name in templates}

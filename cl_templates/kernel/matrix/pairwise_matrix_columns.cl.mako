@@ -14,7 +14,7 @@ sizes = [f"const idx {name}" for name in ("marks", "rows", "columns", "blocks")]
 def sample(size):
     return f"(idx)((long){size} * (2 * item + 1) / {2 * samples})"
 %>
-## Stores the fourth root of the length of a sample, 0 if it is not finite: the mean of these follows few long ones but a little.
+## Stores the fourth root of the length of a sample, 0 if it is not finite: a few long samples change the mean of these little.
 <%def name="measure(p, numbers, side)">
 {
     ${few.declare_numbers(matrix, numbers)}

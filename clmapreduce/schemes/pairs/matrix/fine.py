@@ -36,7 +36,7 @@ class FineColumnsKernel(KernelText):
 def fine_box(factoring: Factoring, box: MatrixBox, facts: Facts) -> MatrixBox | None:
     """The box for groups that gave up, with `box.fine` blocks of 16 rows per warp; None where local memory or registers
     do not hold the rows' operands, or groups would not share the rows evenly. Where items hold the operands themselves,
-    a group has other warps for the same rows, if these are not too many.
+    fewer blocks per warp mean more warps, so that a group keeps its rows if FINE_BLOCK items suffice for them.
     """
     blocks, steps = box.fine, _steps(factoring)
     if not blocks or blocks > max(1, FINE_OPERANDS // steps):
@@ -54,8 +54,8 @@ def fine_box(factoring: Factoring, box: MatrixBox, facts: Facts) -> MatrixBox | 
 
 
 def most_fine(factoring: Factoring, box: MatrixBox, facts: Facts) -> int:
-    """Blocks of 16 rows per warp where groups are computed again: as many as there is room for, in warps enough to take
-    turns; 0 where there is room for none.
+    """Blocks of 16 rows per warp where groups are computed again: as many as there is room for, while groups
+    have FINE_WARPS warps; 0 where there is room for none.
     """
     warps = box.block // 32
     most = min(FINE_OPERANDS // _steps(factoring), warps * box.blocks // min(FINE_WARPS, warps))

@@ -87,7 +87,7 @@ def assert_all_items_meet(name: str, kernel: str) -> None:
         r"|for \(idx i_tile = 0; i_tile < n; i_tile \+= \d+\)|for \(idx tile = first; tile < last; tile \+= \d+\)"
         r"|for \(idx step_tile = 0; step_tile < steps; step_tile \+= \d+\)"
         r"|for \(idx j0 = begin; j0 < end; j0 \+= \d+\)|for \(idx row = begin; row < end; row\+\+\)"
-        r"|(#pragma unroll 1\s+)?for \(int (s|v|step) = \d+; (s|v|step) < \d+; (s|v|step)\+\+\)"
+        r"|(#pragma unroll 1\s+)?for \(int (s|v|step|turn) = \d+; (s|v|step|turn) < \d+; (s|v|step|turn)\+\+\)"
         r"|for \(idx row = from; row < to; row \+= \d+\)"
         r"|for \(int more = 1; more; t \+= \d+, more = t < end\)"
         r"|for \(; begin < end; begin \+= \d+\)"

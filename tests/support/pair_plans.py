@@ -222,6 +222,7 @@ def every_matrix_plan(facts: Facts) -> Iterator[tuple[str, Plan]]:
     plan = partial(pair_plan, mode=ComputeMode.PARALLEL, facts=facts)
     yield "matrix", plan(layout_of(), 10_000, 10_000, box=box)
     yield "matrix again", plan(layout_of(), 10_000, 10_000, box=replace(box, fine=1))
+    yield "matrix again in turns", plan(layout_of(), 10_000, 10_000, box=replace(box, fine=2))
     yield "matrix of batches and blocks again", plan(
         layout_of(rank=2), 1_000, 10_000, batch=6, box=replace(box, fine=1), sparse=True
     )

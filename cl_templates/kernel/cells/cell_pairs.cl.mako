@@ -26,7 +26,7 @@ ${mode.open_kernel("cmr_cell_pairs", parameters(inputs) + ["__global const float
     </%mode:each>
     ${mode.sync()}
     <%mode:each i="a" begin="0" end="${count}">
-        uint bits[2] = {0, 0};
+        ulong bits = 0;  // PoCL 3.0 miscompiles an array of two words
         idx length = 0;
 % if rule != "zero":
         float bar = ${"INFINITY" if rule == "least" else "-INFINITY"};
@@ -52,9 +52,9 @@ ${mode.open_kernel("cmr_cell_pairs", parameters(inputs) + ["__global const float
 % else:
             const int apart = high0 < bar - ${negligible}f;
 % endif
-            if (!apart) { bits[b / 32] |= 1u << b % 32; length += facts[${3 * count} + b]; }
+            if (!apart) { bits |= (ulong)1 << b; length += facts[${3 * count} + b]; }
         }
-        facts[${4 * count} + 2 * a] = bits[0]; facts[${4 * count} + 2 * a + 1] = bits[1];
+        facts[${4 * count} + 2 * a] = (uint)bits; facts[${4 * count} + 2 * a + 1] = (uint)(bits >> 32);
         lengths[a] = length;
     </%mode:each>
     ${mode.sync()}

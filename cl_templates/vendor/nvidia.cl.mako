@@ -279,6 +279,13 @@ INLINE uint cmr_half_pair_${T}(${T} low, ${T} high) {
     return r;
 }
 </%def>
+<%def name="bfloat_pair(T)">
+INLINE uint cmr_bfloat_pair_${T}(${T} low, ${T} high) {
+    uint r;
+    asm("cvt.rn.bf16x2.f32 %0, %1, %2;" : "=r"(r) : "f"(high), "f"(low));
+    return r;
+}
+</%def>
 <%def name="half_round(T)">
 INLINE ${T} cmr_half_round_${T}(${T} x) {
     ${T} r;
@@ -303,13 +310,15 @@ INLINE ${T} cmr_matrix_columns_${T}(__local const uint *memory, int at, int lane
 <%def name="matrix_hold(T)">
 INLINE ${T} cmr_matrix_hold_${T}(${T} a, __local uint *memory, int at, int lane) { return a; }
 </%def>
-<%def name="matrix_product(T)">
-INLINE ${T} cmr_matrix_product_${T}(${T} c, uint4 a, uint2 b, __local const uint *memory, int lane) {
-    asm("mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%0, %1, %2, %3};"
+<%def name="_product(T, name, kind)">
+INLINE ${T} cmr_${name}_${T}(${T} c, uint4 a, uint2 b, __local const uint *memory, int lane) {
+    asm("mma.sync.aligned.m16n8k16.row.col.f32.${kind}.${kind}.f32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%0, %1, %2, %3};"
         : "+f"(c.x), "+f"(c.y), "+f"(c.z), "+f"(c.w) : "r"(a.x), "r"(a.y), "r"(a.z), "r"(a.w), "r"(b.x), "r"(b.y));
     return c;
 }
 </%def>
+<%def name="matrix_product(T)">${_product(T, "matrix_product", "f16")}</%def>
+<%def name="matrix_bfloat(T)">${_product(T, "matrix_bfloat", "bf16")}</%def>
 ## Floats as two pieces of 11 bits. The low one is 2^12 times itself, or it would be 0 where units take no denormals.
 <%def name="matrix_numbers(T)">
 INLINE ${T} cmr_matrix_numbers_${T}(__local const uint *memory, int at, int stride, int lane) {

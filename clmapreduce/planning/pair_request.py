@@ -89,7 +89,9 @@ def _over_pairs(form: PairRequest, inputs: dict[Variable, PairInput]) -> Passes:
         pair = lower_weighted(form.formula, form.weight, inputs, bound.scale, marks, passes.power, exact)
         if pair is not None:
             first = OnePass(lower(form.formula, None, inputs, bound.scale, exact=exact), passes.first)
-            return TwoPasses(first, OnePass(pair, _sum(form)), passes.last)
+            rough = passes.rough and not exact
+            plain = inputs[form.weight] if rough and isinstance(form.weight, Variable) else None
+            return TwoPasses(first, OnePass(pair, _sum(form)), passes.last, plain)
     if not bound.linear or weights:
         exact = form.options.exact
         pair = lower(form.formula, form.weight, inputs, bound.scale, exact=exact)

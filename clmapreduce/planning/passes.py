@@ -24,6 +24,7 @@ from clmapreduce.schemes.pairs.passes.two_pass import LastResults, plan_weighted
 from clmapreduce.schemes.pairs.problem import PairProblem
 from clmapreduce.schemes.pairs.registry import choose
 from clmapreduce.schemes.pairs.rows import Rows
+from clmapreduce.schemes.pairs.softmax.plan import softmax_plan
 
 Look: TypeAlias = "Callable[[Plan, PairProblem, Pairwise, ComputeMode, Facts], Plan]"
 """Gives the plan to use in the place of one with the default box."""
@@ -103,12 +104,13 @@ class OnePass(Passes):
 @dataclass(frozen=True, eq=False)
 class TwoPasses(Passes):
     """Long weights: a pass that finds what every row's exponentials are relative to, one that sums weights, and the
-    operator that makes results of both.
+    operator that makes results of both. weights: their array, where they are one and factors may be as rough.
     """
 
     first: OnePass
     second: OnePass
     last: PairBound
+    weights: PairInput | None = None
 
     @property
     def main(self) -> OnePass:
@@ -125,7 +127,11 @@ class TwoPasses(Passes):
         second = self.second.plan(setting, (pair.dtype,))
         (marks,), size = self.first.bound.outputs[0].shape, pair.expansion.size
         last = LastResults(self.last, marks, size, outputs[0], domain.narrow)
-        return plan_weighted(first, second, last, domain, setting.mode, setting.facts)
+        usual = plan_weighted(first, second, last, domain, setting.mode, setting.facts)
+        if self.weights is None:
+            return usual
+        exponents = PairProblem(self.first.pair, self.first.bound, (pair.dtype,), backend=setting.backend)
+        return softmax_plan(exponents, self.weights, last, domain, setting.mode, setting.facts, usual)
 
 
 @dataclass(frozen=True, eq=False)

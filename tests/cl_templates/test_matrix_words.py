@@ -27,21 +27,21 @@ void cmr_tried(__global const uint *rows, __global const uint *columns, __global
     const float4 c = (float4)(begin[place], begin[place + 1], begin[place + 64], begin[place + 65]);
     const uint4 a = cmr_matrix_rows_uint4(memory, 0, lane);
     const uint2 b = cmr_matrix_columns_uint2(memory, 128, lane);
-    const float4 sums[3] = {{cmr_matrix_start_float4(a, b, memory, lane), cmr_matrix_product_float4(c, a, b, memory, lane),
-                             cmr_matrix_from_float4(c, a, b, memory, lane)}};
+    const float4 sums[3] = {{{sums}}};
     for (int k = 0; k < 3; k++) {{
         out[k * 128 + place] = sums[k].x; out[k * 128 + place + 1] = sums[k].y;
         out[k * 128 + place + 64] = sums[k].z; out[k * 128 + place + 65] = sums[k].w;
     }}
 }}"""
-WORDS = {
-    "half_value": "float", "matrix_rows": "uint4", "matrix_columns": "uint2", "matrix_product": "float4",
-    "matrix_start": "float4", "matrix_from": "float4",
+WORDS = {"half_value": "float", "matrix_rows": "uint4", "matrix_columns": "uint2"}
+PRODUCTS = {
+    "f2": ["matrix_start", "matrix_product", "matrix_from"], "bfloat16": ["matrix_bfloat", "matrix_bfloat", "matrix_bfloat"],
 }  # fmt: skip
+"""What makes the three sums, by dtype: the first one begins at 0."""
 
 
 def pack(numbers: np.ndarray, side: str) -> np.ndarray:
-    """Operands (COUNT, lines, 16) of float16 as words where the instruction looks for them."""
+    """Operands (COUNT, lines, 16) of floats of 16 bits as words where the instruction looks for them."""
     words = np.ascontiguousarray(numbers).view(np.uint32)  # (COUNT, lines, 8)
     result = np.empty((len(numbers), words.shape[1] * 8), np.uint32)
     for line in range(words.shape[1]):
@@ -51,8 +51,11 @@ def pack(numbers: np.ndarray, side: str) -> np.ndarray:
     return result
 
 
+@pytest.mark.parametrize("code", list(PRODUCTS))
 @pytest.mark.parametrize("kind", ["alike", "of all sizes", "cancelling"])
-def test_sums_are_off_by_less_than_is_doubted(kind: str, context: cm.Context, rng: np.random.Generator) -> None:
+def test_sums_are_off_by_less_than_is_doubted(
+    kind: str, code: str, context: cm.Context, rng: np.random.Generator
+) -> None:  # fmt: skip
     """Against float64. 17 numbers added in float32, in any order, are off by 2^-20 of their sizes at most: a quarter of
     what the filter allows for, which also has pieces and its bar to cover. Units keep an eighth.
     """
@@ -62,14 +65,18 @@ def test_sums_are_off_by_less_than_is_doubted(kind: str, context: cm.Context, rn
     if kind == "of all sizes":
         rows, columns = (x * 2.0 ** rng.integers(-12, 12, x.shape) for x in (rows, columns))
         begin *= np.float32(2) ** rng.integers(-12, 12, begin.shape).astype("f4")
-    rows, columns = rows.astype("f2"), columns.astype("f2")
+    rows, columns = rows.astype(code), columns.astype(code)
     if kind == "cancelling":
         rows[..., 8:] = rows[..., :8]
         columns[..., 8:] = -columns[..., :8]
-        rows[..., 15] *= np.float16(1 + 2**-9)
+        rows[..., 15] += rows[..., 15] * rows.dtype.type(2**-7)
     vendor = "nvidia" if context.facts.matrix_units else "portable"
-    texts = [helper(vendor, word, T) for word, T in WORDS.items()]
-    source = SOURCE.format(helpers="\n".join(texts))
+    start, *others = PRODUCTS[code]
+    begins = {"matrix_start": "", "matrix_bfloat": "(float4)(0.0f), "}[start]
+    calls = [f"cmr_{start}_float4({begins}a, b, memory, lane)", *(f"cmr_{word}_float4(c, a, b, memory, lane)" for word in others)]
+    words = WORDS | dict.fromkeys(("matrix_product", *PRODUCTS[code]), "float4")
+    texts = [helper(vendor, word, T) for word, T in words.items()]
+    source = SOURCE.format(helpers="\n".join(texts), sums=", ".join(calls))
     kernel = build(context.queue, source, ("-w",)).kernel("cmr_tried")
     inputs = [pack(rows, "rows"), pack(columns, "columns"), begin, np.full((COUNT, 3, 16, 8), np.nan, "f4")]
     arrays = [cm.array(array, context) for array in inputs]

@@ -115,15 +115,20 @@ def test_every_bfloat16_and_the_nearest_one_to_a_float(context: cm.Context) -> N
     lower = np.array([0, 1, 0x7FFF, 0x8000, 0x8001, 0xFFFF], np.uint32)
     bits = (np.arange(2**16, dtype=np.uint32)[:, None] << 16 | lower).ravel()
     texts = ("o0[k] = cmr_bfloat_bits_float(as_float(x[k]));", "o1[k] = cmr_bfloat_value_float((ushort)(x[k] >> 16));")
-    results = [(texts[0], np.zeros(len(bits), "i4")), (texts[1], np.zeros(len(bits), "f4"))]
-    functions = [("bfloat_bits", "float"), ("bfloat_value", "float")]
-    nearest, values = outputs_of(context, bits.view("i4"), results, functions)
+    pair = "o2[k] = (int)cmr_bfloat_pair_float(as_float(x[k]), 1.5f);"
+    results = [(texts[0], np.zeros(len(bits), "i4")), (texts[1], np.zeros(len(bits), "f4")), (pair, np.zeros(len(bits), "i4"))]
+    functions = [("bfloat_bits", "float"), ("bfloat_value", "float"), ("bfloat_pair", "float")]
+    nearest, values, pairs = outputs_of(context, bits.view("i4"), results, functions)
     data = bits.view("f4")
     with np.errstate(invalid="ignore"):
         expected = data.astype("bfloat16")
     numbers = ~np.isnan(data)
     np.testing.assert_array_equal(nearest[numbers], expected.view("u2")[numbers])
     assert np.isnan(nearest[~numbers].astype("u2").view("bfloat16")).all()
+    lower_half, upper_half = (pairs.view("u4") & 0xFFFF).astype("u2"), (pairs.view("u4") >> 16).astype("u2")
+    np.testing.assert_array_equal(lower_half[numbers], expected.view("u2")[numbers])
+    assert np.isnan(lower_half[~numbers].view("bfloat16")).all()
+    assert (upper_half.view("bfloat16") == 1.5).all()
     np.testing.assert_array_equal(values.view("u4")[numbers], (bits & 0xFFFF0000)[numbers])
     assert np.isnan(values[(bits & 0x7F800000 == 0x7F800000) & (bits & 0x7F0000 != 0)]).all()
 

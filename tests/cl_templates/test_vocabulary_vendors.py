@@ -67,9 +67,10 @@ TYPES = {
     "from_half": "float float2 float4 float8 float16", "to_half": "float float2 float4 float8 float16 double double2 double8",
     "load_half": "float", "store_half": "float",
     "half_pair": "float", "half_round": "float",
-    "bfloat_value": "float", "bfloat_bits": "float",
+    "bfloat_value": "float", "bfloat_bits": "float", "bfloat_pair": "float",
     "magnitude": "float",
     "matrix_rows": "uint4", "matrix_hold": "uint4", "matrix_columns": "uint2 uint4", "matrix_product": "float4",
+    "matrix_bfloat": "float4",
     "matrix_start": "float4", "matrix_from": "float4", "matrix_put": "uint4",
     "matrix_numbers": "uint2", "matrix_sum": "float4", "matrix_rest": "float4",
     "copy_async": "uint4", "copy_wait": "int", "within": "int4 int8 int16",
@@ -79,7 +80,7 @@ TYPES = {
 
 RESULTS = {
     "any": "int", "longest": "int", "flags": "uint", "ballot": "uint", "warp_sync": "void", "along": "int", "gathers": "int", "ahead": "void",
-    "end_unless": "void", "bfloat_bits": "ushort", "half_pair": "uint", "copy_async": "void", "copy_wait": "void", "matrix_put": "void",
+    "end_unless": "void", "bfloat_bits": "ushort", "half_pair": "uint", "bfloat_pair": "uint", "copy_async": "void", "copy_wait": "void", "matrix_put": "void",
     "store_turns": "void", "store_half": "void", "stream_turns": "void", "outside": "int",
 }  # fmt: skip
 

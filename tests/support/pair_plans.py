@@ -202,6 +202,10 @@ def every_pair_plan(facts: Facts, mode: ComputeMode) -> Iterator[tuple[str, Plan
             domain = Pairwise(rows, 100_000, 1, 4_000_000)
             plan = passes.plan(Setting(domain, mode, facts, backend), (FLOAT32,))
             yield f"pairs with long weights {op} {rows}", plan
+    for dim in (20, 100):
+        passes = passes_of(form_of(f"(Vi(0,{dim})|Vj(1,{dim}))+Vj(3,1)", "SumSoftMaxWeight", weight="Vj(2,40)", code="f2"))
+        plan = passes.plan(Setting(Pairwise(10_000, 100_000, 1, 10**7), mode, facts), (np.dtype("f2"),))
+        yield f"pairs in one walk {dim}", plan
     both = "Concat(Exp(-SqDist(Vi(0,40),Vj(1,40))),Vi(0,40)*Vj(2,1))"
     for code in ("f4", "f2"):
         passes = passes_of(form_of(both, code=code))

@@ -1,6 +1,6 @@
 ## cmr_pairwise_last: the results of sums that were made relative to the rows' marks.
 ##   A group makes `share` of them.
-##   marks [row][…]      sums [row][${"size"}]      out…      total  sums      share
+##   marks [split][row][…]      sums [split][row][${"size"}]      out…      given_up  not 0 where they are left as they are      rows      splits  shares of the columns
 ##   Local memory: none. Barriers: none.
 <%namespace name="mode" file="/mode/${context['compute_mode']}.cl.mako"/>
 <%namespace name="outputs" file="/outputs.cl.mako"/>
@@ -9,13 +9,21 @@ result = last.result
 *leading, own = result.texts  # what a row gets once, and what for every sum
 base = f"(size_t)row * {len(leading) + last.size}"
 %>
-${mode.open_kernel("cmr_pairwise_last", last.parameters + ["const idx total", "const idx share"])}
-    const idx begin = CMR_GROUP * share, end = min(total, (idx)(begin + share));
+## Declares an accumulator of one share of the columns.
+<%def name="load(name, split)">
+% for k, (type, component) in enumerate(last.accumulator):
+${type} ${name}_${component} = ${f"marks[((size_t)({split}) * rows + row) * {last.marks} + {k}]" if k + 1 < len(last.accumulator) else f"sums[(size_t)({split}) * total + at]"};
+% endfor
+</%def>
+${mode.open_kernel("cmr_pairwise_last", last.parameters + (["__global const int *restrict given_up"] if unless else []) + ["const idx rows", "const idx splits", "const idx share"])}
+    const idx total = rows * ${last.size}, begin = CMR_GROUP * share, end = ${"given_up[0] ? begin : " if unless else ""}min(total, (idx)(begin + share));
     <%mode:each i="at" begin="begin" end="end">
         const idx row = at / ${last.size}, d = at % ${last.size};
-% for k, (type, name) in enumerate(last.accumulator):
-        const ${type} ${name} = ${f"marks[row * {last.marks} + {k}]" if k + 1 < len(last.accumulator) else "sums[at]"};
-% endfor
+        ${load("acc", "0")}
+        for (idx split = 1; split < splits; split++) {
+            ${load("next", "split")}
+            ${last.operator.merge("acc", "acc", "next")}
+        }
         ${result.statements}
 % for k, text in enumerate(leading):
         if (d == 0) ${outputs.store_number(result.array, f"{base} + {k}", text)}

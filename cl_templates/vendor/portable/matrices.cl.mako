@@ -19,19 +19,25 @@ INLINE ${T} cmr_matrix_hold_${T}(${T} a, __local uint *memory, int at, int lane)
     return (${T})((uint)at);
 }
 </%def>
-<%def name="matrix_product(T)">
-INLINE ${T} cmr_matrix_product_${T}(${T} c, uint4 a, uint2 b, __local const uint *memory, int lane) {
+<%def name="_product(T, name, lower, upper)">
+INLINE ${T} cmr_${name}_${T}(${T} c, uint4 a, uint2 b, __local const uint *memory, int lane) {
     __local const uint *rows = memory + a.x + lane / 4 * 16, *columns = memory + b.x + lane % 4 * 2 * b.y;
     for (int k = 0; k < 8; k++) {
         const int row = k % 4 * 4 + k / 4 * 2, column = k % 4 * (b.y / 4) + k / 4;
-        for (int bits = 0; bits < 32; bits += 16) {
-            const float upper = cmr_half_value_float(rows[row] >> bits & 0xffffu), lower = cmr_half_value_float(rows[row + 1] >> bits & 0xffffu);
-            const float left = cmr_half_value_float(columns[column] >> bits & 0xffffu), right = cmr_half_value_float(columns[column + b.y] >> bits & 0xffffu);
-            c += (${T})(upper * left, upper * right, lower * left, lower * right);
-        }
+        const uint words[4] = {rows[row], rows[row + 1], columns[column], columns[column + b.y]};
+% for value in (lower, upper):
+        c += (${T})(${", ".join(f"{value(f'words[{r}]')} * {value(f'words[{c}]')}" for r in range(2) for c in (2, 3))});
+% endfor
     }
     return c;
 }
+</%def>
+<%def name="matrix_product(T)">
+${_product(T, "matrix_product", lambda word: f"cmr_half_value_float({word} & 0xffffu)", lambda word: f"cmr_half_value_float({word} >> 16)")}
+</%def>
+## The same of floats of 16 bits that are the upper half of a float's (bfloat16).
+<%def name="matrix_bfloat(T)">
+${_product(T, "matrix_bfloat", lambda word: f"as_float({word} << 16)", lambda word: f"as_float({word} & 0xffff0000u)")}
 </%def>
 ## Sums of 16 rows and 8 numbers over 8 columns: c + a · b, as exact as floats, of the scalars that items hold, as matrix_product leaves them to matrix_hold:
 ## a.xy of the item's two rows and the first of its columns, a.zw of the other one. b: the numbers, rows of local memory `stride` words apart, from `at` on.

@@ -66,3 +66,6 @@ INLINE ushort cmr_bfloat_bits_${T}(${T} x) {
     return (ushort)(((bits & 0x7fffffffu) > 0x7f800000u ? bits | 0x400000u : nearest) >> 16);
 }
 </%def>
+<%def name="bfloat_pair(T)">
+INLINE uint cmr_bfloat_pair_${T}(${T} low, ${T} high) { return (uint)cmr_bfloat_bits_${T}(low) | (uint)cmr_bfloat_bits_${T}(high) << 16; }
+</%def>

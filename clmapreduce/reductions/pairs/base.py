@@ -65,12 +65,14 @@ class TwoPasses:
     first: reduces the formula alone, its output the row's marks, the numbers that the second pass needs. power(value,
     mark): the factor of a column's weights, from its value and the row's first mark; their products are summed. last:
     the operator of a single weight, whose components are the marks, as many as it has, and at the end that sum; its
-    output is what the row is given once, and then what it is given for every weight.
+    output is what the row is given once, and then what it is given for every weight. rough: whether factors may be
+    as rough as the weights: results are means of these.
     """
 
     first: PairBound
     power: Callable[[Node, Node], Node]
     last: PairBound
+    rough: bool
 
 
 @dataclass(frozen=True)

@@ -61,6 +61,8 @@ class BoundShiftedSums(PairBound):
 
     rare = smooth = exponents = True
     reuses = False
+    means = False
+    """Whether results are means of the weights."""
     scale = LOG2_E
 
     def __init__(
@@ -141,7 +143,7 @@ class BoundShiftedSums(PairBound):
             return None
         first = self._marks()(self.value, 1, 0, acc, acc, [(0, None)])
         last = type(self)(self.value, 1, 1, acc, None, [term for term in self.terms if term[1] in (None, 1)])
-        return TwoPasses(first, lambda value, top: self._exponential(difference(value, top)), last)
+        return TwoPasses(first, lambda value, top: self._exponential(difference(value, top)), last, self.means)
 
     def in_plain_sums(self) -> PlainSums | None:
         return PlainSums(self._terms_of, BoundSmallShifts(self)) if self.exponents and self.block is not None else None
@@ -229,6 +231,8 @@ class BoundMarks(BoundShiftedSums):
 
 class BoundSoftMax(BoundShiftedSums):
     """Σ exp(f) w / Σ exp(f), the last sum being the first of `terms`; 0 where every f is -inf or there is none."""
+
+    means = True
 
     @property
     def size(self) -> int:

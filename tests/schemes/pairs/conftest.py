@@ -21,7 +21,7 @@ def looks_for_cells(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.fixture
 def alone(context: cm.Context, monkeypatch: pytest.MonkeyPatch) -> cm.Context:
     """A context of its own, since others keep plans, in which only cells compute results."""
-    def no_stages(stages: Any, gate: Any) -> list[Stage]:
+    def no_stages(stages: Any, gate: Any, array: str) -> list[Stage]:
         return []
 
     monkeypatch.setattr(cells, "gated", no_stages)

@@ -18,7 +18,7 @@ from clmapreduce.domain.dense import Pairwise
 from clmapreduce.modes import ComputeMode
 from clmapreduce.planning import passes
 from clmapreduce.planning.pair_request import passes_of
-from clmapreduce.schemes.pairs.cells import gates
+from clmapreduce.schemes.common import gates
 from clmapreduce.schemes.pairs.cells import plan as cells
 
 pytestmark = [pytest.mark.drawn(seldom="pocl"), pytest.mark.usefixtures("looks_for_cells")]

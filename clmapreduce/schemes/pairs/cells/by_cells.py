@@ -17,11 +17,12 @@ from clmapreduce.domain.dense import Pairwise
 from clmapreduce.lowering.pair import Contraction, Pair, PairInput, Role
 from clmapreduce.modes import ComputeMode
 from clmapreduce.plan import Arguments, Facts, Stage
+from clmapreduce.schemes.common.gates import gated
 from clmapreduce.schemes.common.join_plans import renamed_stages
 from clmapreduce.schemes.common.kernel_data import Target
 from clmapreduce.schemes.pairs.cells.apart import ApartPair, Rule
 from clmapreduce.schemes.pairs.cells.domain import PIECE, PLACES, CellDomain
-from clmapreduce.schemes.pairs.cells.gates import GATES, USED, WORTH, gated
+from clmapreduce.schemes.pairs.cells.gates import GATES, USED, WORTH
 from clmapreduce.schemes.pairs.cells.kernels import (
     CHUNK,
     COUNT,
@@ -100,7 +101,7 @@ class ByCells:
                 (FACTS, GATES, PLACES),
             ),
         ]  # fmt: skip
-        return first, gated(others, WORTH)
+        return first, gated(others, WORTH, GATES)
 
     def pairs_stages(self) -> list[Stage]:
         """The launches that compute the pairs of cells that meet; they do nothing where cells are not used."""
@@ -116,7 +117,7 @@ class ByCells:
         there = [(one.name, _by_cell(one.name), one.dtype.itemsize, one.dim) for one in self._rows]
         back = [(_by_cell(name), name, itemsize, width) for name, itemsize, width in self._results]
         stages = [places, *([self._move(there, False)] if there else []), *pairs, self._move(back, True)]
-        return gated(stages, USED)
+        return gated(stages, USED, GATES)
 
     @property
     def scratch(self) -> dict[str, int]:

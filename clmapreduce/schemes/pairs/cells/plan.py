@@ -8,9 +8,10 @@ from clmapreduce.domain.dense import Pairwise
 from clmapreduce.lowering.pair import Pair
 from clmapreduce.modes import ComputeMode
 from clmapreduce.plan import Facts, Plan, Stage, where_marked
+from clmapreduce.schemes.common.gates import gated
 from clmapreduce.schemes.pairs.cells.apart import ApartPair, Rule, apart_pair
 from clmapreduce.schemes.pairs.cells.by_cells import ByCells
-from clmapreduce.schemes.pairs.cells.gates import GATES, UNUSED, gated
+from clmapreduce.schemes.pairs.cells.gates import GATES, UNUSED
 from clmapreduce.schemes.pairs.parts.pair_kernel import PairKernel
 from clmapreduce.schemes.pairs.problem import PairProblem
 
@@ -87,7 +88,7 @@ def _watched(plan: Plan, apart: ApartPair) -> int | None:
 def _at_first(plan: Plan, cells: ByCells) -> tuple[Stage, ...]:
     """A sample shows at once whether cells are worth a closer look."""
     pivots, look = cells.looking_stages()
-    usual = gated(plan.stages, UNUSED)
+    usual = gated(plan.stages, UNUSED, GATES)
     return (pivots, *where_marked(look, GATES), *usual, *where_marked(cells.pairs_stages(), GATES))
 
 
@@ -96,7 +97,7 @@ def _where_given_up(plan: Plan, cells: ByCells, number: int) -> tuple[Stage, ...
     first, later = plan.stages[: number + 1], plan.stages[number + 1 :]
     (marks,) = {stage.redo for stage in later if stage.redo in plan.stages[number].writes} - {""}
     pivots, look = cells.looking_stages(marks, plan.scratch[marks] // 4)
-    again = [one for stage in later for one in (gated([stage], UNUSED) if stage.redo else [stage])]
+    again = [one for stage in later for one in (gated([stage], UNUSED, GATES) if stage.redo else [stage])]
     return (
         *first, *where_marked([pivots], marks), *where_marked(look, GATES), *again,
         *where_marked(cells.pairs_stages(), GATES),

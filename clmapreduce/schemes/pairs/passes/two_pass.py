@@ -12,6 +12,7 @@ from clmapreduce.formula.text.statements import Statements
 from clmapreduce.modes import ComputeMode, Scope
 from clmapreduce.plan import Arguments, Facts, Plan, Stage
 from clmapreduce.reductions.pairs.base import PairBound
+from clmapreduce.reductions.text import OperatorText
 from clmapreduce.schemes.common.boxes import launch_box
 from clmapreduce.schemes.common.join_plans import joined, with_strides
 from clmapreduce.schemes.common.kernel_data import KernelText, Target
@@ -43,8 +44,13 @@ class LastResults:
 
     @property
     def accumulator(self) -> list[tuple[str, str]]:
-        """C types and names of what makes a result: the marks of a row, and a sum."""
-        return [(c_name(c.dtype), f"acc_{c.name}") for c in self.bound.components]
+        """C types and names of the components of what makes a result: the marks of a row, and a sum."""
+        return [(c_name(c.dtype), c.name) for c in self.bound.components]
+
+    @property
+    def operator(self) -> OperatorText:
+        """What merges shares of the columns."""
+        return OperatorText(self.bound, self.narrow)
 
     @property
     def result(self) -> Result:
@@ -58,11 +64,28 @@ class LastResults:
 
 @dataclass(frozen=True, eq=False)
 class LastKernel(KernelText):
-    """last: the statements."""
+    """last: the statements. unless: whether results are left as they are where a launch gave up."""
 
     template = "kernel/pairs/pairwise_last"
     last: LastResults
     block: int
+    unless: bool
+
+
+def last_stage(
+    last: LastResults, arrays: tuple[str, str], domain: Pairwise, mode: ComputeMode, facts: Facts, splits: int = 1,
+    given_up: str = "",
+) -> Stage:  # fmt: skip
+    """The launch that makes results. arrays: of marks and sums, of so many shares of the columns one after the other.
+    given_up: an array that says whether results are left as they are, if there is one.
+    """
+    rows, size = domain.rows * domain.batch, last.size
+    block = launch_box("map", mode, facts).block
+    share = 4 * block if mode is ComputeMode.PARALLEL else -(-rows * size // (facts.compute_units * 8))
+    spec = LastKernel(Target.of(mode, facts, domain.narrow), last, block, bool(given_up))
+    read = (*arrays, given_up) if given_up else arrays
+    sizes: Arguments = (("idx", rows), ("idx", splits), ("idx", share))
+    return Stage(spec, -(-rows * size // share), block, (*arrays, "out0", *read[2:], *sizes), read, ("out0",))
 
 
 def plan_weighted(
@@ -73,11 +96,7 @@ def plan_weighted(
     """
     bound, marks, size = last.bound, last.marks, last.size
     total, itemsize = domain.rows * domain.batch, bound.components[-1].dtype.itemsize
-    block = launch_box("map", mode, facts).block
-    share = 4 * block if mode is ComputeMode.PARALLEL else -(-total * size // (facts.compute_units * 8))
-    spec = LastKernel(Target.of(mode, facts, domain.narrow), last, block)
-    arguments: Arguments = (MARKS, SUMS, "out0", ("idx", total * size), ("idx", share))
-    stage = Stage(spec, -(-total * size // share), block, arguments, (MARKS, SUMS), ("out0",))
+    stage = last_stage(last, (MARKS, SUMS), domain, mode, facts)
     strides: Arguments = (("idx", domain.batch), ("idx", domain.rows * marks))
     second = replace(second, stages=with_strides(second.stages, {MARKS: strides}))
     passes = joined(((first, {"out0": MARKS}), (second, {"out0": SUMS})))

@@ -1,0 +1,1 @@
+"""Sums of exponentials of inner products times weights, all of floats of 16 bits, in one walk over the columns."""

@@ -1,0 +1,187 @@
+"""The plan of softmax sums of floats of 16 bits: both vectors and the weights are packed as operands, one launch walks
+all pairs, and the last one makes results of what is left of every share of the columns.
+
+Where a sum is not finite, for instance because a weight is infinite, the usual two passes compute everything again.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+from clmapreduce.domain.dense import Pairwise
+from clmapreduce.domain.partition import Partition, PartitionLimits
+from clmapreduce.dtypes import FLOAT16, is_bfloat16
+from clmapreduce.lowering.pair import PairInput
+from clmapreduce.modes import ComputeMode
+from clmapreduce.plan import Arguments, Facts, LocalArray, Plan, Stage, where_marked
+from clmapreduce.schemes.common.gates import gated
+from clmapreduce.schemes.common.kernel_data import Target
+from clmapreduce.schemes.common.local_arrays import PADDING, bytes_of
+from clmapreduce.schemes.pairs.boxes import WIDE_SCRATCH
+from clmapreduce.schemes.pairs.matrix.parts.products import LongProduct, long_products
+from clmapreduce.schemes.pairs.parts.pair_formulas import PairText
+from clmapreduce.schemes.pairs.parts.pair_kernel import PairKernel
+from clmapreduce.schemes.pairs.passes.two_pass import LastResults, last_stage
+from clmapreduce.schemes.pairs.problem import PairProblem
+from clmapreduce.schemes.pairs.softmax.box import SoftmaxBox, softmax_box
+from clmapreduce.schemes.pairs.softmax.numbers import SoftmaxNumbers
+from clmapreduce.schemes.pairs.softmax.operands import ColumnOperand, Operand, OperandKernel, RowOperand, WeightOperand
+
+OPERANDS = ("row_operands", "column_operands", "weight_operands")
+SUMMED = ("softmax_marks", "softmax_sums")
+"""Of every share of the columns: every row's mark and sum of exponentials, and its numbers."""
+GIVEN_UP = "softmax_given_up"
+"""One number: whether a sum is not finite."""
+LEAST_PAIRS = 4 * 10**7
+"""Pairs below which the launches of both ways take longer than they compute."""
+WORDS = {True: ("matrix_bfloat", "bfloat_pair"), False: ("matrix_product", "half_pair")}
+"""The vocabulary's names of products and pairs, of bfloat16 or not."""
+
+
+@dataclass(frozen=True, eq=False)
+class SoftmaxKernel(PairKernel):
+    """pairs: the statements of exponents. softmax: the places of everything."""
+
+    template = "kernel/softmax/pairwise_softmax"
+    softmax: SoftmaxNumbers
+
+    @property
+    def arrays(self) -> tuple[LocalArray, ...]:
+        return self.softmax.arrays
+
+
+def softmax_product(problem: PairProblem, weights: PairInput, mode: ComputeMode) -> LongProduct | None:
+    """The inner product that exponents are made of, if both vectors and the weights are arrays of the same floats of 16
+    bits; else None.
+    """
+    pair = problem.pair
+    if mode is ComputeMode.SEQUENTIAL or pair.has_tables or not problem.bound.exponents:
+        return None
+    products = long_products(pair, problem.bound)
+    if len(products) != 1 or products[0].distance or products[0].slopes is None:
+        return None
+    (product,) = products
+    inputs = (product.row.plain, product.column.plain, weights)
+    short = all(one is not None and one.dtype == weights.dtype for one in inputs)
+    return product if short and (weights.dtype == FLOAT16 or is_bfloat16(weights.dtype)) else None
+
+
+def softmax_plan(
+    problem: PairProblem, weights: PairInput, last: LastResults, domain: Pairwise, mode: ComputeMode, facts: Facts,
+    usual: Plan,
+) -> Plan:  # fmt: skip
+    """The plan in one walk over the columns, where it suits; else the usual one. problem: the exponents, and the
+    operator that sums exponentials. last: makes results of both.
+    """
+    if not facts.matrix_units or domain.scattered or domain.pairs < LEAST_PAIRS:
+        return usual
+    product = softmax_product(problem, weights, mode)
+    box = None if product is None else softmax_box(product.size, weights.dim, facts)
+    if product is None or box is None:
+        return usual
+    softmax = _Softmax(problem, product, weights, domain, mode, facts, box)
+    fits = bytes_of(softmax.text.arrays) <= facts.local_memory - PADDING
+    return softmax.plan(last, usual) if fits else usual
+
+
+@dataclass(frozen=True)
+class _Softmax:
+    """One problem, cut into groups."""
+
+    problem: PairProblem
+    product: LongProduct
+    weights: PairInput
+    domain: Pairwise
+    mode: ComputeMode
+    facts: Facts
+    box: SoftmaxBox
+
+    @cached_property
+    def operands(self) -> tuple[Operand, Operand, Operand]:
+        """Those of rows, columns and weights."""
+        row, column, narrow = self.product.row.plain, self.product.column.plain, self.domain.narrow
+        assert row is not None
+        assert column is not None
+        return RowOperand(row, narrow), ColumnOperand(column, narrow), WeightOperand(self.weights, narrow)
+
+    @cached_property
+    def text(self) -> SoftmaxNumbers:
+        problem, (row, column, weight) = self.problem, self.operands
+        pairs = PairText(problem.pair, problem.bound, problem.outputs, 1, self.domain.narrow, False)
+        words = WORDS[is_bfloat16(self.weights.dtype)]
+        steps = (row.steps, column.steps, weight.steps)
+        return SoftmaxNumbers(pairs, self.weights.dim, steps, words, self.box, self.facts.register_fragments)
+
+    @cached_property
+    def partition(self) -> Partition:
+        """How the domain is cut."""
+        domain, box, size = self.domain, self.box, self.weights.dim
+        parts = min(domain.parts(size), WIDE_SCRATCH // (4 * size * domain.batch))
+        least, groups = box.tiles * box.tile, self.facts.compute_units * box.groups
+        limits = PartitionLimits(
+            self.text.rows, 1, box.tile, least, box.longest, groups, parts, self.problem.backend
+        )  # fmt: skip
+        return domain.partition(limits, size)
+
+    def _padded(self, count: int, tile: int) -> int:
+        return -(-count // tile) * tile
+
+    @property
+    def counts(self) -> tuple[int, int, int]:
+        """Vectors of each kind, as many as whole groups and stages have."""
+        columns = self._padded(self.domain.columns, self.box.tile)
+        return self._padded(self.domain.rows, self.text.rows), columns, columns
+
+    @property
+    def words(self) -> tuple[int, ...]:
+        """Words of the operands of an element of the batch."""
+        return tuple(one.words(count) for one, count in zip(self.operands, self.counts, strict=True))
+
+    @property
+    def scratch(self) -> dict[str, int]:
+        """The arrays that launches leave to the next ones, in bytes."""
+        domain, batch = self.domain, self.domain.batch
+        shares = self.partition.splits * domain.rows * batch
+        operands = {name: 4 * words * batch for name, words in zip(OPERANDS, self.words, strict=True)}
+        marks, sums = SUMMED
+        return {**operands, marks: 8 * shares, sums: 4 * self.weights.dim * shares, GIVEN_UP: 4}
+
+    def _operand_stage(self, k: int) -> Stage:
+        """The launch that packs rows, columns or weights."""
+        domain, block, operand = self.domain, self.box.block, self.operands[k]
+        count, quads = (domain.rows, domain.columns, domain.columns)[k], self.words[k] // 4
+        groups = -(-quads // block)
+        spec = OperandKernel(Target.of(self.mode, self.facts, domain.narrow), operand, block, k == 0)
+        written = (OPERANDS[k], GIVEN_UP) if k == 0 else (OPERANDS[k],)
+        sizes: Arguments = (("idx", count), ("idx", quads), ("idx", groups))
+        read = (operand.of.name,)
+        return Stage(spec, groups * domain.batch, block, (*read, *written, *sizes), read, written)
+
+    def _pairs_stage(self) -> Stage:
+        """The launch over all pairs."""
+        box, text, partition, names = self.box, self.text, self.partition, self.problem.pair.names
+        behind = (
+            *(f"__global const uint4 *restrict {name}" for name in OPERANDS),
+            *(f"__global float *restrict {name}" for name in ("marks", "sums")),
+        )
+        target = Target.of(self.mode, self.facts, self.domain.narrow, registers=box.registers)
+        spec = SoftmaxKernel(target, text.pairs, behind, box.block, partition.word, False, text)
+        quads: Arguments = tuple(("idx", words // 4) for words in self.words)
+        arguments: Arguments = (*names, *OPERANDS, *SUMMED, *partition.behind, *quads, GIVEN_UP)
+        groups = partition.groups * self.domain.batch
+        return Stage(spec, groups, box.block, arguments, (*names, *OPERANDS), (*SUMMED, GIVEN_UP))
+
+    def plan(self, last: LastResults, usual: Plan) -> Plan:
+        """The plan. usual: that of the two passes, which compute everything where a sum is not finite."""
+        domain, partition = self.domain, self.partition
+        again = where_marked(gated(usual.stages, (0, True), GIVEN_UP), GIVEN_UP)
+        stages = (
+            *(self._operand_stage(k) for k in range(3)), self._pairs_stage(), *again,
+            last_stage(last, SUMMED, domain, self.mode, self.facts, partition.splits, GIVEN_UP),
+        )  # fmt: skip
+        why = (
+            f"one walk for weights of {self.weights.dim} numbers of 16 bits: {partition.why}; {self.text.rows} rows a "
+            f"group, {self.box.tile} columns a stage, by matrix instructions; where sums are not finite {usual.why}"
+        )
+        return replace(usual, stages=stages, scratch={**usual.scratch, **self.scratch}, why=why, lean=usual)

@@ -235,10 +235,11 @@ def worst_errors(row: Row, arrays: tuple[Any, Any, Any], results: list[Any], lea
     x, y, b = (array.astype(np.float64) for array in arrays)
     sample = np.unique(np.linspace(0, row.rows - 1, ROWS_CHECKED).astype(int))
     with ThreadPoolExecutor(max_workers=min(8, os.cpu_count() or 1)) as pool:
-        each = [pool.submit(row_errors, row, i, x[i], y, b, [r[i] for r in results], least) for i in sample]
-        errors = [future.result() for future in each]
+        rows = [pool.submit(row_errors, row, i, x[i], y, b, [r[i] for r in results], least) for i in sample]
+        errors = [future.result() for future in rows]
     exact = row.reduction in ("argmin", "argKmin", "cosines")
-    return ["exact" if exact and worst == 0 else f"{worst:.0e}" for worst in map(max, zip(*errors, strict=True))]
+    worst = np.max(errors, axis=0)  # a NaN is the largest
+    return ["exact" if exact and each == 0 else f"{each:.0e}" for each in worst]
 
 
 def row_errors(row: Row, i: int, x: Any, y: Any, b: Any, results: list[Any], least: float) -> list[float]:

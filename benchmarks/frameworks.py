@@ -30,7 +30,6 @@ import contextlib
 import os
 import shutil
 import statistics
-import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
@@ -42,6 +41,7 @@ import psutil
 from data import SMALLEST, row_of
 from pairwise import NEIGHBOURS, ROWS_CHECKED, Contender, Ours, Row, call_of, milliseconds, race, ratio, worst_errors
 from peers.cuda import try_peer
+from peers.modules import module_of, torch_of, versions
 from report import LIMIT, head, row, title
 
 import clmapreduce as cm
@@ -78,11 +78,8 @@ class Torch(Side):
     """PyTorch, on the device. Raises RuntimeError where it cannot be had."""
 
     def __init__(self, libraries: Libraries) -> None:
-        self.module, self.on_gpu = module_of(libraries, "torch"), libraries.on_gpu
-        if self.on_gpu and not self.module.cuda.is_available():
-            raise RuntimeError("PyTorch finds no CUDA device")
+        self.module, self.on_gpu = torch_of(libraries), libraries.on_gpu
         super().__init__(self.module.cuda.synchronize if self.on_gpu else lambda: None)
-        self.module.set_num_threads(os.cpu_count() or 1)
         self.attention = module_of(libraries, "torch.nn.attention")
         self.float32s = {"float32": False, "TF32": True} if self.on_gpu else {"float32": False}
         """Whether products of float32 may use TF32, by the name of what they compute in."""
@@ -145,15 +142,6 @@ class Bench:
     @property
     def kind(self) -> str:
         return str(self.ours.context.device.kind)
-
-
-def module_of(libraries: Libraries, name: str) -> Any:
-    """A library's module. Raises RuntimeError where there is none, or it fails."""
-    module = libraries.module(name)
-    if module is None:
-        package = name.partition(".")[0]
-        raise RuntimeError(libraries.left_out.get(package, f"{package} is not installed"))
-    return module
 
 
 def refuse(reason: str) -> None:
@@ -437,15 +425,6 @@ def rows_of(bench: Bench, points: int | None, count: int) -> Iterator[tuple[str,
             yield f"Gaussian D={dim}", partial(pairs, bench, number, "Gaussian", dim)
     for name in LINES:
         yield f"lines: {name}", partial(lines, bench, count, name)
-
-
-def versions(libraries: Libraries, names: Sequence[str]) -> str:
-    """Of the modules that are there, and of what PyTorch was built with."""
-    packages = [name.partition(".")[0] for name in names if libraries.module(name) is not None]
-    texts = [f"{package} {sys.modules[package].__version__}" for package in packages]
-    if "torch" in packages and sys.modules["torch"].version.cuda:
-        texts.append(f"CUDA {sys.modules['torch'].version.cuda}")
-    return ", ".join(texts) or "no library"
 
 
 def main() -> None:

@@ -1,10 +1,16 @@
 """Reductions, maps and rows of every dtype and shape: beside NumPy on CPUs, beside PyTorch and CuPy on NVIDIA's GPUs.
 
     python benchmarks/shapes.py --device intel --log2n 20 24
+    python benchmarks/shapes.py --device intel --log2n 20 --torch
     python benchmarks/shapes.py --device nvidia --only "softmax|float16"
 
 Arrays live on the device; times are wall times of one call, waiting included, with peers taking turns in the same run.
-Every result is compared with NumPy's first: integers, places and truth values must be equal, floats within a bound.
+On GPUs a turn is two calls, of which the second counts. ÷ is the median over turns of the peer's time / ours.
+
+Every result is compared with NumPy's first: integers, places and truth values must be equal, floats within a bound. A
+result of ours that differs is WRONG, a peer's is (off). 'none' stands where a library has no such function of the
+dtype, 'failed' where a peer's first call raised an error. The last column has the bar of a row, on NVIDIA's GPUs beside
+PyTorch, else beside NumPy.
 """
 
 from __future__ import annotations
@@ -12,43 +18,155 @@ from __future__ import annotations
 import argparse
 import re
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from statistics import median
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
+from peers.cuda import try_peer
+from peers.modules import module_of, torch_of, versions
 from report import head, row, title, verdict
 
 import clmapreduce as cm
+from clmapreduce.bench.libraries import Libraries, as_numpy
 
-REDUCTIONS = {"sum": np.sum, "maximum": np.max, "argmax": np.argmax}
+Reduction = Literal["sum", "maximum", "argmax", "any"]
+REDUCTIONS: tuple[Reduction, ...] = ("sum", "maximum", "argmax")
 DTYPES = ("bool", "uint8", "int8", "int16", "int32", "int64", "float16", "float32", "float64")
-MAPS: dict[str, tuple[Callable[..., Any], Callable[..., Any]]] = {
-    "a + b": (lambda a, b: a + b, lambda a, b: a + b),
-    "sin(a) + cos(b)": (lambda a, b: cm.math.sin(a) + cm.math.cos(b), lambda a, b: np.sin(a) + np.cos(b)),
-    "exp(a)": (lambda a, b: cm.math.exp(a), lambda a, b: np.exp(a)),
-    "tanh(a)": (lambda a, b: cm.math.tanh(a), lambda a, b: np.tanh(a)),
-    "arctan2(a, b)": (lambda a, b: cm.math.arctan2(a, b), lambda a, b: np.arctan2(a, b)),
-    "a ** b": (lambda a, b: a**b, lambda a, b: a**b),
+MAPS: dict[str, Callable[[Any, Any], Any]] = {
+    "a + b": lambda a, b: a + b,
+    "sin(a) + cos(b)": lambda a, b: cm.math.sin(a) + cm.math.cos(b),
+    "exp(a)": lambda a, b: cm.math.exp(a),
+    "tanh(a)": lambda a, b: cm.math.tanh(a),
+    "arctan2(a, b)": lambda a, b: cm.math.arctan2(a, b),
+    "a ** b": lambda a, b: a**b,
 }
 ROWS = ((1_000_000, 16), (65_536, 256), (4_096, 4_096), (64, 262_144), (16, 1_000_000))
 FEW = 1 << 20
 """From so many elements on, bars are those of large calls."""
 
 
+# ---------------------------------------------------------------------------------------------------------- libraries
+Calls = Mapping[str, Callable[..., Any]]
+"""What a library calls for each operation of a row, by its name."""
+
+
+def softmax(module: Any, x: Any) -> Any:
+    """Of rows, in as few passes as NumPy and CuPy take."""
+    result = x - x.max(axis=1, keepdims=True)
+    module.exp(result, out=result)
+    result /= result.sum(axis=1, keepdims=True)
+    return result
+
+
+NUMPY: Calls = {
+    "sum": np.sum,
+    "maximum": np.max,
+    "argmax": np.argmax,
+    "any": np.any,
+    "a + b": lambda a, b, out: a + b,
+    "sin(a) + cos(b)": lambda a, b, out: np.sin(a) + np.cos(b),
+    "exp(a)": lambda a, b, out: np.exp(a),
+    "tanh(a)": lambda a, b, out: np.tanh(a),
+    "arctan2(a, b)": lambda a, b, out: np.arctan2(a, b),
+    "a ** b": lambda a, b, out: a**b,
+    "sum of rows": partial(np.sum, axis=1),
+    "softmax of rows": partial(softmax, np),
+}
+
+
+def calls_of(m: Any) -> Calls:
+    """What modules of PyTorch and CuPy spell alike. Sums of integers have 64 bits there, as ours have."""
+    return {
+        "sum": m.sum,
+        "maximum": m.max,
+        "argmax": m.argmax,
+        "any": m.any,
+        "a + b": lambda a, b, out: m.add(a, b, out=out),
+        "sin(a) + cos(b)": lambda a, b, out: m.add(m.sin(a), m.cos(b), out=out),
+        "exp(a)": lambda a, b, out: m.exp(a, out=out),
+        "tanh(a)": lambda a, b, out: m.tanh(a, out=out),
+        "arctan2(a, b)": lambda a, b, out: m.arctan2(a, b, out=out),
+        "sum of rows": partial(m.sum, axis=1),
+    }
+
+
+def torch_calls(torch: Any) -> Calls:
+    return {
+        **calls_of(torch),
+        "a ** b": lambda a, b, out: torch.pow(a, b, out=out),
+        "softmax of rows": partial(torch.softmax, dim=1),
+    }
+
+
+def cupy_calls(cupy: Any) -> Calls:
+    return {
+        **calls_of(cupy),
+        "a ** b": lambda a, b, out: cupy.power(a, b, out=out),
+        "softmax of rows": partial(softmax, cupy),
+    }
+
+
 @dataclass(frozen=True)
-class Shape:
-    """One row: our call, the same in NumPy, in PyTorch and CuPy by its text, the bytes it moves, and its bar."""
+class Library:
+    """A peer. array: its copy of a host array, on the device; wait: returns when results of calls are there."""
 
     name: str
-    count: int
-    nbytes: int
+    calls: Calls
+    array: Callable[[Any], Any] = lambda x: x
+    wait: Callable[[], Any] = lambda: None
+
+    def call(self, shape: Shape) -> Callable[[], Any]:
+        """A row's call, on arrays that are there already."""
+        call, there = self.calls[shape.operation], [self.array(x) for x in shape.arrays]
+
+        def waiting() -> Any:
+            result = call(*there)
+            self.wait()
+            return result
+
+        return waiting
+
+
+def torch_library(libraries: Libraries) -> Library:
+    """Raises RuntimeError where PyTorch cannot be had."""
+    torch, gpu = torch_of(libraries), libraries.on_gpu
+    place, wait = ("cuda", torch.cuda.synchronize) if gpu else ("cpu", lambda: None)
+    return Library("PyTorch", torch_calls(torch), lambda x: torch.from_numpy(x).to(place), wait)
+
+
+def cupy_library(libraries: Libraries) -> Library:
+    """Raises RuntimeError where CuPy cannot be had."""
+    cupy = module_of(libraries, "cupy")
+    return Library("CuPy", cupy_calls(cupy), cupy.asarray, cupy.cuda.get_current_stream().synchronize)
+
+
+def is_missing(error: Exception) -> bool:
+    """Whether PyTorch has a function, but not of the dtype."""
+    return isinstance(error, NotImplementedError) or bool(re.search("not implemented for|not support bool", str(error)))
+
+
+# --------------------------------------------------------------------------------------------------------------- rows
+@dataclass(frozen=True)
+class Shape:
+    """One row: our call, the operation and the arrays by which a library makes the same call, the bytes that it moves,
+    and the bound of errors. exact: of the arrays, where it is not NumPy's own result that all must have.
+    """
+
+    name: str
+    operation: str
+    arrays: tuple[Any, ...]
     ours: Callable[[], Any]
-    numpys: Callable[[], Any]
+    nbytes: int
     rtol: float
-    small: bool = False
+    exact: Callable[..., Any] | None = None
+
+    @property
+    def count(self) -> int:
+        """Elements of an array."""
+        return int(self.arrays[0].size)
 
 
 def numbers(dtype: str, shape: Any, rng: np.random.Generator) -> Any:
@@ -66,43 +184,26 @@ def reductions(count: int, context: cm.Context, rng: np.random.Generator) -> Ite
     for dtype in DTYPES:
         x = numbers(dtype, count, rng)
         there = cm.array(x, context)
-        peers: dict[str, Callable[..., Any]] = {"any": np.any} if dtype == "bool" else dict(REDUCTIONS)
-        for name, numpys in peers.items():
-            call = cm.Reduce(name)
-            wide = {"dtype": np.float64} if name == "sum" and x.dtype.kind == "f" else {}
-            exact = numpys(x, **wide)
-            numpys_call = partial(numpys, x)
-            yield Shape(
-                f"{name} of {count:,} {dtype}", count, x.nbytes, partial(call, there),
-                partial(second, numpys_call, exact), 2 * float(np.finfo(dtype).eps) if wide else 0,
-            )  # fmt: skip
+        names: tuple[Reduction, ...] = ("any",) if dtype == "bool" else REDUCTIONS
+        for name in names:
+            ours, bound, exact = partial(cm.Reduce(name), there), 0.0, None
+            if name == "sum" and x.dtype.kind == "f":
+                # shorter floats are summed in float64 between tiles; a chain of 1,024 float64 loses some digits
+                bound = (16 if dtype == "float64" else 2) * float(np.finfo(dtype).eps)
+                exact = partial(np.sum, dtype=np.float64)
+            yield Shape(f"{name} of {count:,} {dtype}", name, (x,), ours, x.nbytes, bound, exact)
 
 
 def maps(count: int, context: cm.Context, rng: np.random.Generator) -> Iterator[Shape]:
     """Two vectors to one."""
     for dtype in ("float16", "float32", "float64"):
         a, b = (numbers(dtype, count, rng) for _ in range(2))
-        da, db, out = (cm.array(v, context) for v in (a, b, np.empty_like(a)))
-        for name, (ours, numpys) in MAPS.items():
-            mapped, used = cm.Map(ours), 3 if "b" in name else 2
-            yield Shape(
-                f"{name}, {count:,} {dtype}", count, used * a.nbytes, partial(mapped, da, db, out=out),
-                partial(numpys, a, b), 8 * float(np.finfo(dtype).eps),
-            )  # fmt: skip
-
-
-def second(call: Callable[[], Any], exact: Any) -> Any:
-    """The exact result, after NumPy's own call."""
-    call()
-    return exact
-
-
-def softmax(x: Any) -> Any:
-    """NumPy's, in as few passes as it takes there."""
-    result = x - x.max(axis=1, keepdims=True)
-    np.exp(result, out=result)
-    result /= result.sum(axis=1, keepdims=True)
-    return result
+        arrays = (a, b, np.empty_like(a))
+        da, db, out = (cm.array(v, context) for v in arrays)
+        for name, function in MAPS.items():
+            ours, used = partial(cm.Map(function), da, db, out=out), 3 if "b" in name else 2
+            bound = 8 * float(np.finfo(dtype).eps)
+            yield Shape(f"{name}, {count:,} {dtype}", name, arrays, ours, used * a.nbytes, bound)
 
 
 def rows(context: cm.Context, rng: np.random.Generator) -> Iterator[Shape]:
@@ -117,31 +218,111 @@ def rows(context: cm.Context, rng: np.random.Generator) -> Iterator[Shape]:
     for shape in ROWS:
         x = numbers("float32", shape, rng)
         there = cm.array(x, context)
-        name, sums = f"{shape[0]:,} × {shape[1]:,} float32", partial(np.sum, x, axis=1)
-        yield Shape(f"sum of rows, {name}", x.size, x.nbytes, partial(total, there, axis=1), sums, 1e-5)
-        softmaxes = partial(ours, there, batch=True)
-        yield Shape(f"softmax of rows, {name}", x.size, 2 * x.nbytes, softmaxes, partial(softmax, x), 1e-5)
+        calls = {
+            "sum of rows": (partial(total, there, axis=1), x.nbytes),
+            "softmax of rows": (partial(ours, there, batch=True), 2 * x.nbytes),
+        }
+        for name, (call, nbytes) in calls.items():
+            yield Shape(f"{name}, {shape[0]:,} × {shape[1]:,} float32", name, (x,), call, nbytes, 1e-5)
 
 
-def differs(ours: Any, numpys: Any, rtol: float) -> bool:
-    """Whether two results are not the same within a bound, of numbers below 1 an absolute one."""
-    ours = np.asarray(ours)
+# -------------------------------------------------------------------------------------------------------------- table
+def exact_of(shape: Shape) -> Any:
+    """What all results of a row are compared with."""
+    return np.asarray((shape.exact or NUMPY[shape.operation])(*shape.arrays))
+
+
+def differs(result: Any, exact: Any, rtol: float) -> bool:
+    """Whether integers or bools are not equal, or floats not within a bound, of numbers below 1 an absolute one."""
+    result = np.asarray(result)
+    if exact.dtype.kind != "f":
+        return not np.array_equal(result, exact)
     with np.errstate(over="ignore"):
-        numpys = np.asarray(numpys).astype(ours.dtype)  # an exact sum may be infinite there
-    pair = ours.astype(np.float64), numpys.astype(np.float64)
-    return ours.shape != numpys.shape or not np.allclose(*pair, rtol=rtol, atol=rtol)
+        exact = exact.astype(result.dtype)  # an exact sum may be infinite there
+    pair = result.astype(np.float64), exact.astype(np.float64)
+    return result.shape != exact.shape or not np.allclose(*pair, rtol=rtol, atol=rtol)
 
 
-def timed(ways: dict[str, Callable[[], Any]], seconds: float) -> dict[str, list[float]]:
-    """Seconds of each way, taking turns, for about so long."""
+def timed(ways: Mapping[str, Callable[[], Any]], seconds: float, calls: int) -> dict[str, list[float]]:
+    """Seconds of each way, taking turns of so many calls, for about so long; the last call of a turn counts."""
     times: dict[str, list[float]] = {name: [] for name in ways}
     until = time.perf_counter() + seconds
     while len(times[next(iter(ways))]) < 7 or time.perf_counter() < until:
         for name, call in ways.items():
-            begin = time.perf_counter()
-            call()
-            times[name].append(time.perf_counter() - begin)
+            for _ in range(calls):
+                begin = time.perf_counter()
+                call()
+                last = time.perf_counter() - begin
+            times[name].append(last)
     return times
+
+
+def contend(library: Library, shape: Shape, exact: Any) -> tuple[Callable[[], Any], bool] | str:
+    """(the library's call, whether its result is off) after the first call, or why there is none."""
+    if shape.operation not in library.calls:
+        return "none"
+    try:
+        call = library.call(shape)
+        return call, differs(as_numpy(call()), exact, shape.rtol)
+    except Exception as error:  # a peer that cannot do it loses its cells, not the run
+        return "none" if is_missing(error) else f"failed: {type(error).__name__}"
+
+
+@dataclass(frozen=True)
+class Bench:
+    """What rows are told with. judge: the library that bars compare with; bars: the least ratios of its time to ours,
+    from FEW elements on, and under that.
+    """
+
+    context: cm.Context
+    libraries: Sequence[Library]
+    judge: str
+    bars: tuple[float, float | None]
+    seconds: float
+
+    def verdict(self, count: int, ratios: Mapping[str, float]) -> str:
+        bar = self.bars[0 if count >= FEW else 1]
+        return "" if bar is None or self.judge not in ratios else verdict(f"≥ {bar}", ratios[self.judge] >= bar)
+
+    def tell(self, shape: Shape) -> None:
+        """Prints a row."""
+
+        def ours() -> None:
+            shape.ours()
+            self.context.wait()
+
+        exact = exact_of(shape)
+        try:
+            wrong = differs(shape.ours(), exact, shape.rtol)
+        except cm.ClMapReduceError as error:
+            row(shape.name, f"refused: {error}"[:60], *[""] * (2 * len(self.libraries) + 2))
+            return
+        peers = {library.name: contend(library, shape, exact) for library in self.libraries}
+        there = {name: peer[0] for name, peer in peers.items() if not isinstance(peer, str)}
+        times = timed({"ours": ours, **there}, self.seconds, 2 if self.context.device.kind == "gpu" else 1)
+        own = median(times["ours"])
+        ratios = {name: median(b / a for a, b in zip(times["ours"], times[name], strict=True)) for name in there}
+        cells = [f"{1e3 * own:.3f} ms", f"{shape.nbytes / own / 1e9:.1f}"]
+        for name, peer in peers.items():
+            if isinstance(peer, str):
+                cells += [peer, ""]
+            else:
+                cells += [f"{1e3 * median(times[name]):.3f} ms{' (off)' if peer[1] else ''}", f"{ratios[name]:.2f}"]
+        row(shape.name, *cells, ("WRONG " * wrong + self.verdict(shape.count, ratios)).strip())
+
+
+def bench_of(device: cm.Device, options: argparse.Namespace) -> Bench:
+    """Prints the title and which libraries are left out, too."""
+    on_nvidia = device.kind == "gpu" and device.vendor == "nvidia"
+    libraries = Libraries(on_gpu=on_nvidia)
+    makers = {"torch": ("PyTorch", torch_library)} if on_nvidia or options.torch else {}
+    if on_nvidia:
+        makers["cupy"] = "CuPy", cupy_library
+    title(device, ", ".join(["wall time of one call", *([versions(libraries, list(makers))] if makers else [])]))
+    made = [try_peer(name, partial(make, libraries)) for name, make in makers.values()]
+    peers = ([] if on_nvidia else [Library("NumPy", NUMPY)]) + [peer for peer in made if peer is not None]
+    judge, bars = ("PyTorch", (0.9, 0.5)) if on_nvidia else ("NumPy", (1.0, None))
+    return Bench(cm.Context(device), peers, judge, bars, options.seconds)
 
 
 def main() -> None:
@@ -150,37 +331,23 @@ def main() -> None:
     parser.add_argument("--log2n", type=int, nargs="*", default=[8, 14, 20, 24], help="lengths of vectors")
     parser.add_argument("--only", default="", help="a regular expression that names of rows must match")
     parser.add_argument("--seconds", type=float, default=1.0, help="for each row")
+    parser.add_argument("--torch", action="store_true", help="PyTorch on the CPU, too; on NVIDIA's it is there anyway")
     options = parser.parse_args()
-    context = cm.Context(cm.select_device(options.device))
-    title(context.device, "wall time of one call")
-    head("what", "ours", "GB/s", "NumPy", "NumPy ÷ ours", "bar")
+    bench = bench_of(cm.select_device(options.device), options)
+    peers = [cell for library in bench.libraries for cell in (library.name, f"{library.name} ÷ ours")]
+    head("what", "ours", "GB/s", *peers, "bar")
     rng = np.random.default_rng()
-    for log2n in options.log2n:
-        table(maps(1 << log2n, context, rng), context, options)
-        table(reductions(1 << log2n, context, rng), context, options)
-    table(rows(context, rng), context, options)
+    for shape in shapes(options.log2n, bench.context, rng):
+        if re.search(options.only, shape.name):
+            bench.tell(shape)
 
 
-def table(shapes: Iterator[Shape], context: cm.Context, options: Any) -> None:
-    for shape in shapes:
-        if not re.search(options.only, shape.name):
-            continue
-
-        def ours(shape: Shape = shape) -> None:
-            shape.ours()
-            context.wait()
-
-        try:
-            wrong = differs(np.asarray(shape.ours()), shape.numpys(), shape.rtol)
-        except cm.ClMapReduceError as error:
-            row(shape.name, f"refused: {error}"[:60], "", "", "", "")
-            continue
-        times = timed({"ours": ours, "NumPy": shape.numpys}, options.seconds)
-        ratio = median(b / a for a, b in zip(times["ours"], times["NumPy"], strict=True))
-        own = median(times["ours"])
-        bar = verdict("≥ 1.0", ratio >= 1) if shape.count >= FEW else ""
-        cells = [f"{1e3 * own:.3f} ms", f"{shape.nbytes / own / 1e9:.1f}", f"{1e3 * median(times['NumPy']):.3f} ms"]
-        row(shape.name, *cells, f"{ratio:.2f}", f"WRONG {bar}" if wrong else bar)
+def shapes(log2n: Sequence[int], context: cm.Context, rng: np.random.Generator) -> Iterator[Shape]:
+    """All rows of the table."""
+    for log2 in log2n:
+        yield from maps(1 << log2, context, rng)
+        yield from reductions(1 << log2, context, rng)
+    yield from rows(context, rng)
 
 
 if __name__ == "__main__":

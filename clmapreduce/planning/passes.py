@@ -18,6 +18,7 @@ from clmapreduce.planning.mode import choose_few
 from clmapreduce.reductions.pairs.base import PairBound, PairOutput
 from clmapreduce.schemes.pairs.boxes import Box, PairWork, pair_box
 from clmapreduce.schemes.pairs.cells.plan import pays_cells, plan_cells, suits_cells
+from clmapreduce.schemes.pairs.looped import faster_pair
 from clmapreduce.schemes.pairs.passes.concat import plan_parts
 from clmapreduce.schemes.pairs.passes.side_values import SideValuePlan, plan_asides
 from clmapreduce.schemes.pairs.passes.two_pass import LastResults, plan_weighted
@@ -86,7 +87,8 @@ class OnePass(Passes):
         domain, mode, facts = setting.domain, setting.mode, setting.facts
         shared = not domain.scattered and self.pair.expansion is None and choose_few(domain, self.bound, mode, facts)
         long = None if self.wide is None or shared else PairProblem(*self.wide, outputs, False, setting.backend)
-        problem = PairProblem(self.pair, self.bound, outputs, shared, setting.backend, long, self.short)
+        pair = self.pair if shared else faster_pair(self.pair, self.looped, self.bound, mode, facts)
+        problem = PairProblem(pair, self.bound, outputs, shared, setting.backend, long, self.short)
         scheme, box = choose(problem, domain, mode, facts, setting.box)
         plan = scheme.plan(box)
         if setting.box is not None:

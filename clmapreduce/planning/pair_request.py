@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from functools import lru_cache
 
-from clmapreduce.dtypes import FLOAT32, DType
+from clmapreduce.dtypes import FLOAT32, FLOAT64, DType
 from clmapreduce.formula.node import Symbol
 from clmapreduce.formula.tables.symbol import TableSymbol, TableText
 from clmapreduce.lowering.lower import MOST_UNROLLED, UNROLLED, lower, lower_looped, lower_scalars, lower_weighted
@@ -125,7 +125,7 @@ def _has_short(pair: Pair) -> bool:
 
 def _has_looped(pair: Pair) -> bool:
     """Whether sums over coordinates can be loops beside what is left of a pair."""
-    return pair.dtype == FLOAT32 and not pair.has_tables
+    return pair.dtype in (FLOAT32, FLOAT64) and not pair.has_tables
 
 
 def _wide(form: PairRequest, formula: Vector, inputs: dict[Variable, PairInput]) -> tuple[Pair, PairBound] | None:

@@ -4,6 +4,8 @@ a row. Measured on two cores with Intel's runtime and PoCL 3.0; docs/notes/pairs
 
 from __future__ import annotations
 
+from clmapreduce.dtypes import FLOAT64
+from clmapreduce.formula.node import Apply, postorder
 from clmapreduce.lowering.factors import quotient_of
 from clmapreduce.lowering.pair import Pair
 from clmapreduce.modes import ComputeMode
@@ -22,7 +24,15 @@ def faster_pair(pair: Pair, looped: Pair | None, bound: PairBound, mode: Compute
         return pair
     if len(looped.contractions) != 1 or len(looped.terms.rows) > MOST_TERMS or looped.expansion is not None:
         return pair
+    if looped.dtype == FLOAT64 and not facts.halves_wide_calls and _has_exponential(looped):
+        return pair  # with registers of 512 bits, which hold the terms
     (walked,) = looped.contractions
     factors, _ = quotient_of(walked.term)
     shortest = SHORTEST_BESIDE if bound.exponents or len(looped.values) > 1 else SHORTEST
     return looped if len(factors) > 1 and walked.size >= shortest else pair
+
+
+def _has_exponential(pair: Pair) -> bool:
+    """Whether values contain one."""
+    names = (node.function.name for node in postorder(pair.values) if isinstance(node, Apply))
+    return any(name.startswith("exp") for name in names)

@@ -11,7 +11,6 @@ from support.plans import FACTS
 
 import clmapreduce as cm
 from clmapreduce.domain.dense import Pairwise
-from clmapreduce.dtypes import FLOAT32
 from clmapreduce.modes import ComputeMode
 from clmapreduce.planning.pair_request import passes_of
 from clmapreduce.planning.passes import Setting
@@ -41,16 +40,34 @@ def test_which_sums_are_walked(text: str, op: str, dim: int, walked: bool, name:
         assert loops is (walked and name != "nvidia" and mode is ComputeMode.SEQUENTIAL), mode
 
 
+def test_exponentials_in_float64_are_walked_where_registers_are_short() -> None:
+    passes = passes_of(form_of(f"Exp(-Sqrt({DISTANCE.format(16)}))*Vj(2,1)", code="f8"))
+    for name, walked in (("intel", False), ("pocl", True)):
+        setting = Setting(Pairwise(5000, 4000, 1, 10**5), ComputeMode.SEQUENTIAL, FACTS[name])
+        kernels = [stage.spec for stage in passes.plan(setting, (np.dtype("f8"),)).stages]
+        pairs = [kernel.pairs.pair for kernel in kernels if isinstance(kernel, PairKernel)]
+        assert any(pair.contractions for pair in pairs) is walked, name
+
+
+@pytest.mark.parametrize("code", ["f4", "f8"])
 @pytest.mark.parametrize("dim", [7, 8, 11, 12, 16])
-@pytest.mark.parametrize("rows, columns", [(1, 300), (70, 1), (133, 517)])
-def test_walked_sums(context: cm.Context, mode: str, rng: np.random.Generator, dim: int, rows: int, columns: int) -> None:
-    x, y, b = (rng.normal(size=shape).astype("f4") for shape in ((rows, dim), (columns, dim), (columns, 2)))
+def test_walked_sums(context: cm.Context, mode: str, rng: np.random.Generator, dim: int, code: str) -> None:
+    if code == "f8" and not context.facts.fp64:
+        pytest.skip("no float64")
+    for rows, columns in ((1, 300), (70, 1), (133, 517)):
+        check(context, mode, rng, (rows, columns, dim), code)
+
+
+def check(context: cm.Context, mode: str, rng: np.random.Generator, sizes: tuple[int, int, int], code: str) -> None:
+    """Sums, logsumexp and nearest columns beside NumPy in float64, which rounds as often."""
+    rows, columns, dim = sizes
+    x, y, b = (rng.normal(size=shape).astype(code) for shape in ((rows, dim), (columns, dim), (columns, 2)))
     wide_x, wide_y, wide_b = (array.astype("f8") for array in (x, y, b))
     apart = ((wide_x[:, None] - wide_y) ** 2).sum(-1)
     inner = wide_x @ wide_y.T
     i, j = cm.Vi(x), cm.Vj(y)
     how: dict[str, Any] = {"context": context, "mode": mode}
-    digits = 4 * (dim + columns) * float(np.finfo(FLOAT32).eps)
+    digits = 4 * (dim + columns) * float(np.finfo(code).eps)
     for value, exact, size in (
         ((i | j).cos(), np.cos(inner), np.abs(np.cos(inner)) + np.abs(wide_x) @ np.abs(wide_y).T),
         ((-i.sqdist(j).sqrt()).exp(), np.exp(-np.sqrt(apart)), np.exp(-np.sqrt(apart)) * (1 + np.sqrt(apart))),

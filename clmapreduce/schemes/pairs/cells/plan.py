@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from clmapreduce.domain.dense import Pairwise
+from clmapreduce.dtypes import FLOAT32
 from clmapreduce.lowering.pair import Pair
 from clmapreduce.modes import ComputeMode
 from clmapreduce.plan import Facts, Plan, Stage, where_marked
@@ -36,7 +37,7 @@ def suits_cells(looped: Pair, layout: PairProblem, domain: Pairwise, mode: Compu
         return False
     if domain.scattered or domain.batch > 1 or not domain.narrow or not domain.rows or not domain.columns:
         return False
-    if pair.has_tables or any(one.rank for one in pair.inputs):
+    if looped.dtype != FLOAT32 or pair.has_tables or any(one.rank for one in pair.inputs):
         return False
     apart = apart_pair(looped, layout.bound)
     return apart is not None and apart.distance.size <= MOST_COORDINATES

@@ -18,7 +18,7 @@ from clmapreduce.planning.mode import choose_few
 from clmapreduce.reductions.pairs.base import PairBound, PairOutput
 from clmapreduce.schemes.pairs.boxes import Box, PairWork, pair_box
 from clmapreduce.schemes.pairs.cells.plan import pays_cells, plan_cells, suits_cells
-from clmapreduce.schemes.pairs.looped import faster_pair
+from clmapreduce.schemes.pairs.cpu_forms import faster_pair, is_better_long
 from clmapreduce.schemes.pairs.passes.concat import plan_parts
 from clmapreduce.schemes.pairs.passes.side_values import SideValuePlan, plan_asides
 from clmapreduce.schemes.pairs.passes.two_pass import LastResults, plan_weighted
@@ -89,6 +89,8 @@ class OnePass(Passes):
         long = None if self.wide is None or shared else PairProblem(*self.wide, outputs, False, setting.backend)
         pair = self.pair if shared else faster_pair(self.pair, self.looped, self.bound, mode, facts)
         problem = PairProblem(pair, self.bound, outputs, shared, setting.backend, long, self.short)
+        if long is not None and is_better_long(long.pair, pair is not self.pair, mode, facts):
+            problem = long
         scheme, box = choose(problem, domain, mode, facts, setting.box)
         plan = scheme.plan(box)
         if setting.box is not None:

@@ -1,4 +1,4 @@
-"""Sums over a few coordinates as loops, where these are faster, beside float64."""
+"""Sums over a few coordinates as loops, and a few numbers as long values, where these are faster, beside float64."""
 
 from __future__ import annotations
 
@@ -38,6 +38,42 @@ def test_which_sums_are_walked(text: str, op: str, dim: int, walked: bool, name:
         kernels = [stage.spec for stage in plan.stages if isinstance(stage.spec, PairKernel)]
         loops = any(kernel.pairs.pair.contractions for kernel in kernels)
         assert loops is (walked and name != "nvidia" and mode is ComputeMode.SEQUENTIAL), mode
+
+
+@pytest.mark.parametrize("name", ["intel", "pocl", "nvidia"])
+@pytest.mark.parametrize(
+    "text, dim, width, long",
+    [
+        ("Exp(-SqDist(Vi(0,{0}),Vj(1,{0})))*Vj(2,{1})", 3, 4, True), ("Cos((Vi(0,{0})|Vj(1,{0})))*Vj(2,{1})", 11, 16, True),
+        ("Exp(-SqDist(Vi(0,{0}),Vj(1,{0})))*Vj(2,{1})", 3, 3, False), ("Cos((Vi(0,{0})|Vj(1,{0})))*Vj(2,{1})", 12, 16, False),
+        ("Exp(-SqDist(Vi(0,{0}),Vj(1,{0})))*Vj(2,{1})", 16, 16, True), ("Abs(Vi(0,{0})-Vj(1,{0}))", 8, 0, False),
+        ("Exp(-SqDist(Vi(0,{0}),Vj(1,{0})))*(Vi(0,{0})-Vj(1,{0}))", 8, 0, False),
+    ],
+)  # fmt: skip
+def test_which_numbers_are_long_values(text: str, dim: int, width: int, long: bool, name: str) -> None:
+    """Scalars times four numbers of the column or more; but walked coordinates with no exponential are faster."""
+    passes = passes_of(form_of(text.format(dim, width)))
+    setting = Setting(Pairwise(5000, 4000, 1, 10**5), ComputeMode.SEQUENTIAL, FACTS[name])
+    kernels = [stage.spec for stage in passes.plan(setting, (np.dtype("f4"),)).stages]
+    pairs = [kernel.pairs.pair for kernel in kernels if isinstance(kernel, PairKernel)]
+    assert any(pair.expansion is not None for pair in pairs) is (long and name != "nvidia")
+
+
+@pytest.mark.parametrize("width", [3, 4, 9, 16])
+@pytest.mark.parametrize("dim", [3, 12])
+def test_several_weights(context: cm.Context, mode: str, rng: np.random.Generator, dim: int, width: int) -> None:
+    for rows, columns in ((1, 300), (70, 1), (133, 517)):
+        x, y, b = (rng.normal(size=shape).astype("f4") for shape in ((rows, dim), (columns, dim), (columns, width)))
+        wide_x, wide_y, wide_b = (array.astype("f8") for array in (x, y, b))
+        powers = np.exp(-((wide_x[:, None] - wide_y) ** 2).sum(-1) / dim)
+        inner, sizes = wide_x @ wide_y.T, np.abs(wide_x) @ np.abs(wide_y).T
+        digits = 4 * (dim + columns) * float(np.finfo("f4").eps)
+        i, j = cm.Vi(x), cm.Vj(y)
+        sums = (((-i.sqdist(j) / dim).exp() * cm.Vj(b)).sum(dim=1, context=context, mode=mode), powers, 0.0)
+        cosines = (((i | j).cos() * cm.Vj(b)).sum(dim=1, context=context, mode=mode), np.cos(inner), sizes)
+        for result, exact, off in (sums, cosines):
+            assert result.shape == (rows, width)
+            assert np.all(np.abs(result - exact @ wide_b) <= digits * ((np.abs(exact) + off) @ np.abs(wide_b)))
 
 
 def test_exponentials_in_float64_are_walked_where_registers_are_short() -> None:

@@ -166,6 +166,16 @@ def test_what_is_not_finite_is_computed_as_ever(
     np.testing.assert_allclose(result[there].astype("f8"), usual[there].astype("f8"), atol=2.0**-9)
 
 
+def test_an_infinite_weight_counts_however_small_its_share(everywhere: Chosen) -> None:
+    """exp(-40) is 0 in float16 beside 1, and 0 times infinity is no number: the two passes give infinity."""
+    x, y, w = np.zeros((5, 20), HALF), np.zeros((9, 20), HALF), np.ones((9, 20), HALF)
+    x[:, 0], y[4, 0], w[4, 2] = 1, -40, np.inf
+    result = attention(everywhere, x, y, w, 1.0)
+    assert not everywhere.usual
+    assert np.all(np.isposinf(result[:, 2]))
+    np.testing.assert_array_equal(np.delete(result, 2, axis=1), np.ones((5, 19), HALF))
+
+
 def test_exact_sums_are_computed_in_float32(everywhere: Chosen, rng: np.random.Generator) -> None:
     """Asked for precision, exponentials do not round to 16 bits: only the results do."""
     x, y, w = arrays(rng, HALF, (40, 20), (90, 20), (90, 20))

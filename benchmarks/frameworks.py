@@ -291,7 +291,7 @@ def pairs(bench: Bench, points: int, kind: str, dim: int) -> Case:
 
 # -------------------------------------------------------------------------------------------------------------- lines
 def variance(module: Any, x: Any) -> Any:
-    """PyTorch divides by n − 1 unless it is told not to."""
+    """PyTorch divides by n − 1 where `unbiased` is not False."""
     return x.var(unbiased=False) if module.__name__ == "torch" else x.var()
 
 

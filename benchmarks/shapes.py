@@ -270,19 +270,19 @@ def contend(library: Library, shape: Shape, exact: Any) -> tuple[Callable[[], An
 
 @dataclass(frozen=True)
 class Bench:
-    """What rows are told with. judge: the library that bars compare with; bars: the least ratios of its time to ours,
-    from FEW elements on, and under that.
+    """What rows are measured with. compared: the library that bars compare with. bars: the least ratios of its time to
+    ours, from FEW elements on, and under that.
     """
 
     context: cm.Context
     libraries: Sequence[Library]
-    judge: str
+    compared: str
     bars: tuple[float, float | None]
     seconds: float
 
     def verdict(self, count: int, ratios: Mapping[str, float]) -> str:
         bar = self.bars[0 if count >= FEW else 1]
-        return "" if bar is None or self.judge not in ratios else verdict(f"≥ {bar}", ratios[self.judge] >= bar)
+        return "" if bar is None or self.compared not in ratios else verdict(f"≥ {bar}", ratios[self.compared] >= bar)
 
     def tell(self, shape: Shape) -> None:
         """Prints a row."""
@@ -321,8 +321,8 @@ def bench_of(device: cm.Device, options: argparse.Namespace) -> Bench:
     title(device, ", ".join(["wall time of one call", *([versions(libraries, list(makers))] if makers else [])]))
     made = [try_peer(name, partial(make, libraries)) for name, make in makers.values()]
     peers = ([] if on_nvidia else [Library("NumPy", NUMPY)]) + [peer for peer in made if peer is not None]
-    judge, bars = ("PyTorch", (0.9, 0.5)) if on_nvidia else ("NumPy", (1.0, None))
-    return Bench(cm.Context(device), peers, judge, bars, options.seconds)
+    compared, bars = ("PyTorch", (0.9, 0.5)) if on_nvidia else ("NumPy", (1.0, None))
+    return Bench(cm.Context(device), peers, compared, bars, options.seconds)
 
 
 def main() -> None:

@@ -15,7 +15,7 @@ from clmapreduce.reductions.pairs.base import PairBound
 from clmapreduce.schemes.pairs.parts.pair_formulas import is_product
 
 SHORTEST, SHORTEST_BESIDE = 8, 12
-"""Coordinates from which on loops are faster; and beside sums of exponentials, or several numbers of a pair."""
+"""Coordinates from which on loops are faster; and those for logsumexp, and for several numbers of a pair."""
 MOST_TERMS = 2
 """Numbers that are kept of a row beside the loop, at most."""
 

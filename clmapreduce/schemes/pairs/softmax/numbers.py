@@ -27,9 +27,9 @@ LEAST = -3.4028234663852886e38
 
 @dataclass(frozen=True, eq=False)
 class SoftmaxNumbers:
-    """What kernel/softmax/pairwise_softmax asks for. pairs: the exponents. size: coordinates. numbers: of a row.
-    steps: blocks of operands of rows, columns and weights along their coordinates. word: the vocabulary's names of
-    products and pairs of such floats. registers: whether items hold operands themselves.
+    """What kernel/softmax/pairwise_softmax asks for. pairs: the exponents. numbers: of a row. steps: blocks of
+    operands of rows, columns and weights along their coordinates. words: the vocabulary's names of products and pairs
+    of such floats. registers: whether items hold operands themselves.
     """
 
     pairs: PairText

@@ -85,6 +85,11 @@ def softmax_plan(
     return softmax.plan(last, usual) if fits else usual
 
 
+def _whole(count: int, tile: int) -> int:
+    """So many vectors as whole tiles."""
+    return -(-count // tile) * tile
+
+
 @dataclass(frozen=True)
 class _Softmax:
     """One problem, cut into groups."""
@@ -124,14 +129,11 @@ class _Softmax:
         )  # fmt: skip
         return domain.partition(limits, size)
 
-    def _padded(self, count: int, tile: int) -> int:
-        return -(-count // tile) * tile
-
     @property
     def counts(self) -> tuple[int, int, int]:
         """Vectors of each kind, as many as whole groups and stages have."""
-        columns = self._padded(self.domain.columns, self.box.tile)
-        return self._padded(self.domain.rows, self.text.rows), columns, columns
+        columns = _whole(self.domain.columns, self.box.tile)
+        return _whole(self.domain.rows, self.text.rows), columns, columns
 
     @property
     def words(self) -> tuple[int, ...]:

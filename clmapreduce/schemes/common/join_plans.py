@@ -18,6 +18,11 @@ class Passes:
     tables: dict[str, LaunchTable]
 
 
+def shared_scratch(first: Mapping[str, int], second: Mapping[str, int]) -> dict[str, int]:
+    """The arrays of launches that run one after the other, by name, in bytes: a name of both has the larger size."""
+    return {**first, **{name: max(size, first.get(name, 0)) for name, size in second.items()}}
+
+
 def joined(plans: Sequence[tuple[Plan, Mapping[str, str]]]) -> Passes:
     """Plans, each with new names of some of its arrays. Scratch serves one after the other; tables are a plan's own."""
     stages: list[Stage] = []
@@ -27,7 +32,7 @@ def joined(plans: Sequence[tuple[Plan, Mapping[str, str]]]) -> Passes:
         own = {name: f"{name}_pass{k}" if k else name for name in plan.tables}
         stages += renamed_stages(plan, {**names, **own})
         tables |= {own[name]: table for name, table in plan.tables.items()}
-        scratch |= {name: max(size, scratch.get(name, 0)) for name, size in plan.scratch.items()}
+        scratch = shared_scratch(scratch, plan.scratch)
     return Passes(tuple(stages), scratch, tables)
 
 

@@ -208,3 +208,11 @@ def test_which_sums_take_one_walk() -> None:
     for text, weights, code, points, walks_once in cases:
         kernels = [stage.spec.kernel for stage in planned(text, weights, code, points, points).stages]
         assert ("cmr_pairwise_softmax" in kernels) is walks_once, (text, weights, code, points)
+
+
+def test_both_ways_have_room_in_the_arrays_that_they_share() -> None:
+    """The two passes pack operands of their own under the same names, and need more room for them."""
+    plan = planned("(Vi(0,20)|Vj(1,20))/Pm(2,1)", "Vj(3,20)", "f2", 50_000, 50_000)
+    assert plan.lean is not None
+    assert all(plan.scratch[name] >= size for name, size in plan.lean.scratch.items())
+    assert plan.scratch["row_operands"] > 0

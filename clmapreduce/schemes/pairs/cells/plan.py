@@ -10,6 +10,7 @@ from clmapreduce.lowering.pair import Pair
 from clmapreduce.modes import ComputeMode
 from clmapreduce.plan import Facts, Plan, Stage, where_marked
 from clmapreduce.schemes.common.gates import gated
+from clmapreduce.schemes.common.join_plans import shared_scratch
 from clmapreduce.schemes.pairs.cells.apart import ApartPair, Rule, apart_pair
 from clmapreduce.schemes.pairs.cells.by_cells import ByCells
 from clmapreduce.schemes.pairs.cells.gates import GATES, UNUSED
@@ -71,9 +72,7 @@ def plan_cells(
     cells = ByCells(layout, apart, domain, mode, facts)
     watched = _watched(plan, apart)
     stages = _at_first(plan, cells) if watched is None else _where_given_up(plan, cells, watched)
-    scratch = dict(plan.scratch)
-    for name, size in cells.scratch.items():
-        scratch[name] = max(size, scratch.get(name, 0))
+    scratch = shared_scratch(plan.scratch, cells.scratch)
     why = f"{plan.why}; by cells where points lie far apart"
     return replace(plan, stages=stages, scratch=scratch, why=why, lean=plan)
 

@@ -16,6 +16,7 @@ from clmapreduce.lowering.pair import PairInput
 from clmapreduce.modes import ComputeMode
 from clmapreduce.plan import Arguments, Facts, LocalArray, Plan, Stage, where_marked
 from clmapreduce.schemes.common.gates import gated
+from clmapreduce.schemes.common.join_plans import shared_scratch
 from clmapreduce.schemes.common.kernel_data import Target
 from clmapreduce.schemes.common.local_arrays import PADDING, bytes_of
 from clmapreduce.schemes.pairs.boxes import WIDE_SCRATCH
@@ -186,4 +187,4 @@ class _Softmax:
             f"one walk for weights of {self.weights.dim} numbers of 16 bits: {partition.why}; {self.text.rows} rows a "
             f"group, {self.box.tile} columns a stage, by matrix instructions; where sums are not finite {usual.why}"
         )
-        return replace(usual, stages=stages, scratch={**usual.scratch, **self.scratch}, why=why, lean=usual)
+        return replace(usual, stages=stages, scratch=shared_scratch(usual.scratch, self.scratch), why=why, lean=usual)

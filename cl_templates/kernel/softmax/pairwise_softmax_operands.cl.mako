@@ -1,5 +1,5 @@
 ## cmr_pairwise_softmax_operands: vectors of floats of 16 bits as operands of matrix instructions, for cmr_pairwise_softmax. An item takes four words of a block.
-##   in…  [batch][count][dim]      operands [batch][block of vectors][block of coordinates][lane] four words; behind the last vector and coordinate zeros
+##   in…  [batch][count][dim]      operands [batch][block of vectors][block of coordinates][lane] four words; behind the last vector and coordinate zeros, and before the first vector where operand says so
 ##   given_up  0, for the later launch      count  vectors      quads  four words each, of an element of the batch      groups  of an element of the batch
 ##   Local memory: none. Barriers: none.
 <%namespace name="mode" file="/mode/${context['compute_mode']}.cl.mako"/>
@@ -9,7 +9,7 @@
 uint half${half} = 0;
 {
     const idx vector = ${vector}, d = ${coordinate};
-    if (vector < count && d < ${operand.of.dim}) half${half} = bits[vector * ${operand.of.dim} + d];
+    if (vector >= 0 && vector < count && d < ${operand.of.dim}) half${half} = bits[vector * ${operand.of.dim} + d];
 }
 % endfor
 word${k} = half0 | half1 << 16;

@@ -30,8 +30,8 @@ class SoftmaxBox:
     registers: int = 0
 
 
-SOFTMAX_SHORT = SoftmaxBox(128, 2, 64, 32, registers=168)
-SOFTMAX_LONG = SoftmaxBox(128, 1, 32, 32, registers=168)
+SOFTMAX_SHORT = SoftmaxBox(128, 2, 32, 16, registers=168)
+SOFTMAX_LONG = SoftmaxBox(128, 1, 32, 16, registers=168)
 """With so few registers three groups run at once."""
 SOFTMAX_CPU = SoftmaxBox(32, 1, 32, 16, tiles=2, longest=64)
 """Where a group's items read operands for themselves: to be right, not fast."""

@@ -29,7 +29,8 @@ LEAST = -3.4028234663852886e38
 class SoftmaxNumbers:
     """What kernel/softmax/pairwise_softmax asks for. pairs: the exponents. numbers: of a row. steps: blocks of
     operands of rows, columns and weights along their coordinates. words: the vocabulary's names of products and pairs
-    of such floats. registers: whether items hold operands themselves.
+    of such floats. ahead: columns by which inner products are ahead of exponentials, and these of products with
+    weights, one part; 0 where items do not hold operands themselves, and do one after the other.
     """
 
     pairs: PairText
@@ -37,7 +38,7 @@ class SoftmaxNumbers:
     steps: tuple[int, int, int]
     words: tuple[str, str]
     box: SoftmaxBox
-    registers: bool
+    ahead: int
     first: ClassVar[float] = float(FIRST)
     most: ClassVar[float] = 2.0**MOST
     least: ClassVar[float] = LEAST
@@ -50,6 +51,16 @@ class SoftmaxNumbers:
     def rows(self) -> int:
         """Rows of a group."""
         return self.warps.rows
+
+    @property
+    def registers(self) -> bool:
+        """Whether items hold operands themselves."""
+        return self.ahead > 0
+
+    @property
+    def turns(self) -> range:
+        """Parts whose numbers an item holds at once."""
+        return range(2 if self.ahead else 1)
 
     # ------------------------------------------------------------------------------------------------------ places
     @property

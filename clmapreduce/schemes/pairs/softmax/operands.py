@@ -77,9 +77,11 @@ class ColumnOperand(Operand):
         return Float(column, first), Float(column, f"{first} + 1")
 
 
+@dataclass(frozen=True)
 class WeightOperand(Operand):
-    """Weights: 16 columns, twice eight numbers a block."""
+    """Weights: 16 columns, twice eight numbers a block. before: columns of zeros before the first one, whole blocks."""
 
+    before: int
     lines = 16
 
     @property
@@ -87,7 +89,7 @@ class WeightOperand(Operand):
         return -(-self.of.dim // 16)
 
     def floats(self, word: int) -> tuple[Float, Float]:
-        first, number = f"line * 16 + along * 2 + {word % 2 * 8}", f"step * 16 + {word // 2 * 8} + across"
+        first, number = f"line * 16 + along * 2 + {word % 2 * 8 - self.before}", f"step * 16 + {word // 2 * 8} + across"
         return Float(first, number), Float(f"{first} + 1", number)
 
 

@@ -109,7 +109,12 @@ class _Softmax:
         row, column, narrow = self.product.row.plain, self.product.column.plain, self.domain.narrow
         assert row is not None
         assert column is not None
-        return RowOperand(row, narrow), ColumnOperand(column, narrow), WeightOperand(self.weights, narrow)
+        return RowOperand(row, narrow), ColumnOperand(column, narrow), WeightOperand(self.weights, narrow, self.ahead)
+
+    @property
+    def ahead(self) -> int:
+        """Columns of zeros behind the last stage, and before the weights of the first one."""
+        return self.box.part if self.facts.register_fragments else 0
 
     @cached_property
     def text(self) -> SoftmaxNumbers:
@@ -117,7 +122,7 @@ class _Softmax:
         pairs = PairText(problem.pair, problem.bound, problem.outputs, 1, self.domain.narrow, False)
         words = WORDS[is_bfloat16(self.weights.dtype)]
         steps = (row.steps, column.steps, weight.steps)
-        return SoftmaxNumbers(pairs, self.weights.dim, steps, words, self.box, self.facts.register_fragments)
+        return SoftmaxNumbers(pairs, self.weights.dim, steps, words, self.box, self.ahead)
 
     @cached_property
     def partition(self) -> Partition:
@@ -133,7 +138,7 @@ class _Softmax:
     @property
     def counts(self) -> tuple[int, int, int]:
         """Vectors of each kind, as many as whole groups and stages have."""
-        columns = _whole(self.domain.columns, self.box.tile)
+        columns = _whole(self.domain.columns, self.box.tile) + self.ahead
         return _whole(self.domain.rows, self.text.rows), columns, columns
 
     @property

@@ -25,7 +25,7 @@ from clmapreduce.schemes.pairs.passes.two_pass import LastResults, plan_weighted
 from clmapreduce.schemes.pairs.problem import PairProblem
 from clmapreduce.schemes.pairs.registry import choose
 from clmapreduce.schemes.pairs.rows import Rows
-from clmapreduce.schemes.pairs.softmax.plan import softmax_plan
+from clmapreduce.schemes.pairs.softmax.plan import suited_softmax
 
 Look: TypeAlias = "Callable[[Plan, PairProblem, Pairwise, ComputeMode, Facts], Plan]"
 """Gives the plan to use in the place of one with the default box."""
@@ -125,17 +125,30 @@ class TwoPasses(Passes):
         return _widened(self.last, self.second.pair)
 
     def plan(self, setting: Setting, outputs: tuple[DType, ...]) -> Plan:
-        pair, domain = self.second.pair, setting.domain
-        assert pair.expansion is not None
-        first = self.first.plan(replace(setting, box=None), (pair.dtype,))
-        second = self.second.plan(setting, (pair.dtype,))
-        (marks,), size = self.first.bound.outputs[0].shape, pair.expansion.size
-        last = LastResults(self.last, marks, size, outputs[0], domain.narrow)
-        usual = plan_weighted(first, second, last, domain, setting.mode, setting.facts)
+        usual = self._two_passes(setting, outputs)
         if self.weights is None:
             return usual
-        exponents = PairProblem(self.first.pair, self.first.bound, (pair.dtype,), backend=setting.backend)
-        return softmax_plan(exponents, self.weights, last, domain, setting.mode, setting.facts, usual)
+        domain, mode, facts = setting.domain, setting.mode, setting.facts
+        exponents = PairProblem(self.first.pair, self.first.bound, (self.second.pair.dtype,), backend=setting.backend)
+        softmax = suited_softmax(exponents, self.weights, domain, mode, facts)
+        if softmax is None:
+            return usual
+        plain = self._two_passes(replace(setting, facts=replace(facts, matrix_units=False)), outputs)
+        return softmax.plan(self._last(setting, outputs), usual, plain)
+
+    def _two_passes(self, setting: Setting, outputs: tuple[DType, ...]) -> Plan:
+        """Marks first, then sums, then results."""
+        first = self.first.plan(replace(setting, box=None), (self.second.pair.dtype,))
+        second = self.second.plan(setting, (self.second.pair.dtype,))
+        last = self._last(setting, outputs)
+        return plan_weighted(first, second, last, setting.domain, setting.mode, setting.facts)
+
+    def _last(self, setting: Setting, outputs: tuple[DType, ...]) -> LastResults:
+        """What makes results of marks and sums."""
+        expansion = self.second.pair.expansion
+        assert expansion is not None
+        (marks,) = self.first.bound.outputs[0].shape
+        return LastResults(self.last, marks, expansion.size, outputs[0], setting.domain.narrow)
 
 
 @dataclass(frozen=True, eq=False)

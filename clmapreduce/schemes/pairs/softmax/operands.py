@@ -94,11 +94,10 @@ class WeightOperand(Operand):
 
 
 @dataclass(frozen=True, eq=False)
-class OperandKernel(KernelText):
-    """operand: the places. opens: whether the launch also says that no group has given up yet."""
+class OperandsKernel(KernelText):
+    """operands: the places of those of rows, columns and weights."""
 
     template = "kernel/softmax/pairwise_softmax_operands"
     parameters = staticmethod(parameters_of)
-    operand: Operand
+    operands: tuple[Operand, Operand, Operand]
     block: int
-    opens: bool

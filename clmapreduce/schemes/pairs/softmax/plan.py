@@ -27,7 +27,7 @@ from clmapreduce.schemes.pairs.passes.two_pass import LastResults, last_stage
 from clmapreduce.schemes.pairs.problem import PairProblem
 from clmapreduce.schemes.pairs.softmax.box import SoftmaxBox, softmax_box
 from clmapreduce.schemes.pairs.softmax.numbers import SoftmaxNumbers
-from clmapreduce.schemes.pairs.softmax.operands import ColumnOperand, Operand, OperandKernel, RowOperand, WeightOperand
+from clmapreduce.schemes.pairs.softmax.operands import ColumnOperand, Operand, OperandsKernel, RowOperand, WeightOperand
 
 OPERANDS = ("row_operands", "column_operands", "weight_operands")
 SUMMED = ("softmax_marks", "softmax_sums")
@@ -68,22 +68,19 @@ def softmax_product(problem: PairProblem, weights: PairInput, mode: ComputeMode)
     return product if short and (weights.dtype == FLOAT16 or is_bfloat16(weights.dtype)) else None
 
 
-def softmax_plan(
-    problem: PairProblem, weights: PairInput, last: LastResults, domain: Pairwise, mode: ComputeMode, facts: Facts,
-    usual: Plan,
-) -> Plan:  # fmt: skip
-    """The plan in one walk over the columns, where it suits; else the usual one. problem: the exponents, and the
-    operator that sums exponentials. last: makes results of both.
-    """
+def suited_softmax(
+    problem: PairProblem, weights: PairInput, domain: Pairwise, mode: ComputeMode, facts: Facts
+) -> Softmax | None:
+    """One walk over the columns, where it suits. problem: the exponents, and the operator that sums exponentials."""
     if not facts.matrix_units or domain.scattered or domain.pairs < LEAST_PAIRS:
-        return usual
+        return None
     product = softmax_product(problem, weights, mode)
     box = None if product is None else softmax_box(product.size, weights.dim, facts)
     if product is None or box is None:
-        return usual
-    softmax = _Softmax(problem, product, weights, domain, mode, facts, box)
+        return None
+    softmax = Softmax(problem, product, weights, domain, mode, facts, box)
     fits = bytes_of(softmax.text.arrays) <= facts.local_memory - PADDING
-    return softmax.plan(last, usual) if fits else usual
+    return softmax if fits else None
 
 
 def _whole(count: int, tile: int) -> int:
@@ -92,7 +89,7 @@ def _whole(count: int, tile: int) -> int:
 
 
 @dataclass(frozen=True)
-class _Softmax:
+class Softmax:
     """One problem, cut into groups."""
 
     problem: PairProblem
@@ -155,16 +152,16 @@ class _Softmax:
         marks, sums = SUMMED
         return {**operands, marks: 8 * shares, sums: 4 * self.weights.dim * shares, GIVEN_UP: 4}
 
-    def _operand_stage(self, k: int) -> Stage:
-        """The launch that packs rows, columns or weights."""
-        domain, block, operand = self.domain, self.box.block, self.operands[k]
-        count, quads = (domain.rows, domain.columns, domain.columns)[k], self.words[k] // 4
-        groups = -(-quads // block)
-        spec = OperandKernel(Target.of(self.mode, self.facts, domain.narrow), operand, block, k == 0)
-        written = (OPERANDS[k], GIVEN_UP) if k == 0 else (OPERANDS[k],)
-        sizes: Arguments = (("idx", count), ("idx", quads), ("idx", groups))
-        read = (operand.of.name,)
-        return Stage(spec, groups * domain.batch, block, (*read, *written, *sizes), read, written)
+    def _operands_stage(self) -> Stage:
+        """The launch that packs rows, columns and weights."""
+        domain, block, operands = self.domain, self.box.block, self.operands
+        spec = OperandsKernel(Target.of(self.mode, self.facts, domain.narrow), operands, block)
+        quads = [words // 4 for words in self.words]
+        groups = [-(-count // block) for count in quads]
+        written, read = (*OPERANDS, GIVEN_UP), tuple(one.of.name for one in operands)
+        counts = (domain.rows, domain.columns, domain.columns)
+        sizes: Arguments = tuple(("idx", n) for kind in zip(counts, quads, groups, strict=True) for n in kind)
+        return Stage(spec, sum(groups) * domain.batch, block, (*read, *written, *sizes), read, written)
 
     def _pairs_stage(self) -> Stage:
         """The launch over all pairs."""
@@ -180,16 +177,18 @@ class _Softmax:
         groups = partition.groups * self.domain.batch
         return Stage(spec, groups, box.block, arguments, (*names, *OPERANDS), (*SUMMED, GIVEN_UP))
 
-    def plan(self, last: LastResults, usual: Plan) -> Plan:
-        """The plan. usual: that of the two passes, which compute everything where a sum is not finite."""
+    def plan(self, last: LastResults, usual: Plan, plain: Plan) -> Plan:
+        """The plan. last: makes results. usual, plain: those of the two passes, with matrix instructions and without.
+        The plain one, which has fewer launches, computes everything where a sum is not finite.
+        """
         domain, partition = self.domain, self.partition
-        again = where_marked(gated(usual.stages, (0, True), GIVEN_UP), GIVEN_UP)
+        again = where_marked(gated(plain.stages, (0, True), GIVEN_UP), GIVEN_UP)
         stages = (
-            *(self._operand_stage(k) for k in range(3)), self._pairs_stage(), *again,
+            self._operands_stage(), self._pairs_stage(), *again,
             last_stage(last, SUMMED, domain, self.mode, self.facts, partition.splits, GIVEN_UP),
         )  # fmt: skip
         why = (
             f"one walk for weights of {self.weights.dim} numbers of 16 bits: {partition.why}; {self.text.rows} rows a "
-            f"group, {self.box.tile} columns a stage, by matrix instructions; where sums are not finite {usual.why}"
+            f"group, {self.box.tile} columns a stage, by matrix instructions; where sums are not finite {plain.why}"
         )
-        return replace(usual, stages=stages, scratch=shared_scratch(usual.scratch, self.scratch), why=why, lean=usual)
+        return replace(plain, stages=stages, scratch=shared_scratch(plain.scratch, self.scratch), why=why, lean=usual)

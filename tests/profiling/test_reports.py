@@ -30,7 +30,7 @@ WORK = [
     command("marker", 75, 75),
     command("map", 80, 80, 4_000_000_000),
 ]
-BUILDS = [BuildRecord("cmr_map", COMPILED, 0.0, 0.2), BuildRecord("cmr_reduce", LOADED, 0.0, 0.01)]
+BUILDS = [BuildRecord("cmr_map", COMPILED, 0.0, 0.2), BuildRecord("cmr_reduce", LOADED, 0.2, 0.01)]
 
 
 def test_parts_of_known_work() -> None:
@@ -42,6 +42,18 @@ def test_parts_of_known_work() -> None:
     assert own.gaps == pytest.approx([0.01]) and not own.compiles_late
     assert [(total.name, total.count) for total in own.by_kernel] == [("cmr_map", 2), ("cmr_reduce", 1)]
     assert [total.seconds for total in own.by_kernel] == pytest.approx([0.04, 0.005])
+
+
+def test_parts_are_the_wall_time_whatever_runs_side_by_side() -> None:
+    """Two threads compile for 250 ms, 150 of them together; kernels and copies run for 65 ms in that time."""
+    builds = [BuildRecord("cmr_map", COMPILED, 1.0, 0.2), BuildRecord("cmr_reduce", COMPILED, 1.05, 0.2)]
+    own = Breakdown("a device", 0.3, WORK, builds, planned=0.26)
+    assert own.parts["compiling"] == pytest.approx(0.235) and sum(own.parts.values()) == pytest.approx(0.3)
+    assert own.parts["planning"] == own.parts["the rest"] == 0
+    longer = Breakdown("a device", 0.4, WORK, builds, planned=0.26)
+    assert longer.parts == pytest.approx(
+        {"compiling": 0.25, "planning": 0.01, "kernels": 0.045, "copies": 0.02, "the rest": 0.075}
+    )
 
 
 def test_the_text_says_all_of_it() -> None:

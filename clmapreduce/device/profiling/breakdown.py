@@ -12,7 +12,9 @@ from clmapreduce.device.profiling.intervals import gaps, length, union
 from hostsched.kernels.build_record import DRIVERS
 
 PARTS = ("compiling", "planning", "kernels", "copies", "the rest")
-"""What the time of a block is divided into. Copies beside kernels count as kernels."""
+"""What the time of a block is divided into. Copies beside kernels count as kernels, builds and plans beside either as
+kernels or copies, plans beside builds as compiling.
+"""
 
 
 @dataclass(frozen=True)
@@ -39,11 +41,16 @@ class Breakdown:
     @cached_property
     def parts(self) -> dict[str, float]:
         """Seconds by PARTS; together the wall time. The rest is Python, the driver, and waiting for other work."""
-        compiling = sum(build.seconds for build in self.builds)
         kernels = 1e-9 * length(union((c.started, c.ended) for c in self.launches))
         busy = 1e-9 * length(union((c.started, c.ended) for c in self.commands))
-        seconds = [compiling, max(self.planned - compiling, 0.0), kernels, busy - kernels]
-        return dict(zip(PARTS, [*seconds, max(self.wall - sum(seconds), 0.0)], strict=True))
+        compiling = 1e-9 * length(union(map(_nanoseconds, self.builds)))
+        seconds = {"kernels": kernels, "copies": busy - kernels, "compiling": compiling}
+        seconds["planning"] = max(self.planned - compiling, 0.0)
+        left = self.wall
+        for part, most in seconds.items():
+            seconds[part] = min(most, left)
+            left -= seconds[part]
+        return {part: seconds.get(part, left) for part in PARTS}
 
     @property
     def launches(self) -> list[hostsched.Record]:
@@ -91,6 +98,11 @@ class Breakdown:
     def by_origin(self) -> list[Total]:
         """Builds by where they came from."""
         return _totals((build.origin, build.seconds) for build in self.builds)
+
+
+def _nanoseconds(build: hostsched.BuildRecord) -> tuple[int, int]:
+    """When a build began and ended. Kernels are built side by side."""
+    return round(1e9 * build.began), round(1e9 * (build.began + build.seconds))
 
 
 def _totals(pairs: Iterable[tuple[str, float]]) -> list[Total]:

@@ -73,6 +73,8 @@ NUMPY: Calls = {
     "arctan2(a, b)": lambda a, b, out: np.arctan2(a, b),
     "a ** b": lambda a, b, out: a**b,
     "sum of rows": partial(np.sum, axis=1),
+    "sum of columns": partial(np.sum, axis=0),
+    "maximum of columns": partial(np.max, axis=0),
     "softmax of rows": partial(softmax, np),
 }
 
@@ -90,6 +92,8 @@ def calls_of(m: Any) -> Calls:
         "tanh(a)": lambda a, b, out: m.tanh(a, out=out),
         "arctan2(a, b)": lambda a, b, out: m.arctan2(a, b, out=out),
         "sum of rows": partial(m.sum, axis=1),
+        "sum of columns": partial(m.sum, axis=0),
+        "maximum of columns": partial(m.amax, axis=0),
     }
 
 
@@ -207,8 +211,8 @@ def maps(count: int, context: cm.Context, rng: np.random.Generator) -> Iterator[
 
 
 def rows(context: cm.Context, rng: np.random.Generator) -> Iterator[Shape]:
-    """Sums and softmax of the rows of matrices."""
-    total = cm.Reduce("sum")
+    """Sums and softmax of the rows of matrices; sums and maxima of their columns."""
+    total, largest = cm.Reduce("sum"), cm.Reduce("maximum")
 
     @cm.fuse
     def ours(x: Any) -> Any:
@@ -220,10 +224,15 @@ def rows(context: cm.Context, rng: np.random.Generator) -> Iterator[Shape]:
         there = cm.array(x, context)
         calls = {
             "sum of rows": (partial(total, there, axis=1), x.nbytes),
+            "sum of columns": (partial(total, there, axis=0), x.nbytes),
+            "maximum of columns": (partial(largest, there, axis=0), x.nbytes),
             "softmax of rows": (partial(ours, there, batch=True), 2 * x.nbytes),
         }
         for name, (call, nbytes) in calls.items():
-            yield Shape(f"{name}, {shape[0]:,} × {shape[1]:,} float32", name, (x,), call, nbytes, 1e-5)
+            exact, bound = None, 1e-5
+            if name == "sum of columns":  # NumPy adds up the rows of a column in float32, one after the other
+                exact, bound = partial(np.sum, axis=0, dtype=np.float64), 1e-3
+            yield Shape(f"{name}, {shape[0]:,} × {shape[1]:,} float32", name, (x,), call, nbytes, bound, exact)
 
 
 # -------------------------------------------------------------------------------------------------------------- table

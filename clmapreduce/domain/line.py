@@ -81,3 +81,29 @@ class Lines:
     count: int
     length: int
     window: Window | None = None
+
+
+@dataclass(frozen=True)
+class Columns:
+    """Lines that lie side by side: the columns of `batch` matrices one behind the other, each of `length` rows of
+    `width` numbers.
+    """
+
+    batch: int
+    length: int
+    width: int
+
+    @property
+    def count(self) -> int:
+        """How many columns there are."""
+        return self.batch * self.width
+
+    @property
+    def size(self) -> int:
+        """How many values there are."""
+        return self.count * self.length
+
+    @property
+    def narrow(self) -> bool:
+        """Whether all indices fit an int."""
+        return Line(self.size).narrow

@@ -11,18 +11,31 @@ from typing import Any
 
 import numpy as np
 
-from clmapreduce.calls.arguments import Argument, Arguments, Shape, array_or_number, gather, home_of, product
+from clmapreduce.calls.arguments import (
+    Argument,
+    Arguments,
+    Shape,
+    array_argument,
+    array_or_number,
+    gather,
+    home_of,
+    product,
+)
 from clmapreduce.calls.axes import Lines, axes_of, axis_of, lines_of, reduced_shape
 from clmapreduce.calls.call import check_out
 from clmapreduce.calls.options import Options
-from clmapreduce.calls.prepared import Prepared
+from clmapreduce.calls.prepared import Prepared, prepare
 from clmapreduce.checks import quoted, switch
 from clmapreduce.device.array import DeviceArray, Part, empty, write
 from clmapreduce.device.context import Context
 from clmapreduce.device.tiles import may_stream, room_of
+from clmapreduce.domain.line import Columns
 from clmapreduce.dtypes import BOOL, DType
 from clmapreduce.errors import DTypeError, ShapeError
-from clmapreduce.primitives.operand import in_dtype
+from clmapreduce.formula.formula import Access
+from clmapreduce.planning.columns import ColumnsRequest
+from clmapreduce.planning.mode import choose_mode
+from clmapreduce.primitives.operand import Operand, in_dtype, operand
 from clmapreduce.primitives.pipeline import Pipeline, fuse
 from clmapreduce.program.build import reduced, scanned
 from clmapreduce.reductions import ReductionOp
@@ -35,9 +48,13 @@ and 2.4 side by side (Intel's runtime, 2 cores of a Zen 5, 2026-11-27).
 """
 
 FEW_COLUMNS = 4
-"""As FEW, of lines that lie side by side, on a CPU: an item walks a vector of them. Sums of 10⁶ × 16 float32 took 21 ms
-side by side and 214 one by one, those of 4·10⁶ × 3 took 31 and 20 (Intel's runtime, 2 cores of an EPYC, 2026-11-26).
+"""As FEW, of lines that lie side by side, on a CPU, with a mask or an initial value: an item walks a vector of them.
+Sums of 10⁶ × 16 float32 took 21 ms side by side and 214 one by one, those of 4·10⁶ × 3 took 31 and 20 (Intel's runtime,
+2 cores of an EPYC, 2026-11-26).
 """
+
+LEAST_ROWS, LEAST_ROWS_CPU, LEAST_MATRIX = 32, 8, 1 << 14
+"""Rows, and numbers, of a matrix whose columns are reduced together. Columns of fewer are a batch of short lines."""
 
 
 @dataclass(frozen=True)
@@ -90,9 +107,33 @@ def prepare_reduction(
     shape = reduced_shape(x.shape, axes, switch(along.keepdims, "keepdims"))
     arrays = [x] if keep is None else [x, keep]
     lines = [lines_of(array, axes, _has_room(arrays, context)) for array in arrays]
+    if keep is None and not first and _are_columns(lines[0], options, context):
+        return _prepare_columns(operand(op), lines[0], shape, replace(options, context=context), accumulate, dtype)
     on_device = any(isinstance(array, DeviceArray) for array in (*arrays, *first))
     batch = Batch(context, lines, started, shape, on_device)
     return prepare_lines(reduction_of_line(op, dtype, keep is not None, bool(first)), batch, options, accumulate)
+
+
+def _are_columns(lines: Lines, options: Options, context: Context) -> bool:
+    """Whether lines side by side are long enough, and many enough numbers together, that groups read rows of them."""
+    least = LEAST_ROWS_CPU if context.facts.kind == "cpu" else LEAST_ROWS
+    if lines.width == 1 or lines.length < least or lines.length * lines.width < LEAST_MATRIX:
+        return False
+    mode = choose_mode(options.mode, context.facts)
+    return not options.strict(mode)
+
+
+def _prepare_columns(
+    of: Operand, lines: Lines, shape: Shape, options: Options, accumulate: Accumulate, dtype: DType | None
+) -> Prepared:
+    """Everything up to the launches of a reduction of lines that lie side by side."""
+    x, context = lines.array, _home([lines.array], options.context)
+    arguments = Arguments(context, (array_argument(x, Access.VECTOR),), x.shape, isinstance(x, DeviceArray))
+    formula, bound = of.bind(arguments, accumulate, dtype)
+    mode = choose_mode(options.mode, context.facts)
+    columns = Columns(lines.before, lines.length, lines.width)
+    request = ColumnsRequest(formula, columns, mode, options.box("columns", mode, context), bound)
+    return prepare(arguments, context.executable(request), [(shape, bound.result)], options)
 
 
 def _takes_axes(op: ReductionOp) -> bool:

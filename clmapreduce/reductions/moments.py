@@ -4,6 +4,7 @@ their counts (Chan, Golub and LeVeque 1983). Floats also of integers; of no valu
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import cast as typed
 
 from clmapreduce.dtypes import FLOAT16, FLOAT32, FLOAT64, DType, floating, is_complex
@@ -11,6 +12,7 @@ from clmapreduce.errors import DTypeError
 from clmapreduce.formula.functions import apply, as_node, cast
 from clmapreduce.formula.node import Node, Record, Value
 from clmapreduce.reductions.base import Accumulate, Bound, Component, OneByOne, ReductionOp
+from clmapreduce.reductions.sum import tree_sum
 
 
 class BoundMoments(OneByOne):
@@ -23,6 +25,19 @@ class BoundMoments(OneByOne):
     def single(self, value: Value, index: Node) -> Record:
         number = cast(typed(Node, value), self._acc)
         return Record(count=as_node(1, self._acc), mean=number, spread=number - number)  # NaN of what is infinite
+
+    def absorb(self, acc: Record, values: Sequence[Value], indices: Sequence[Node]) -> Record:
+        """Several values are merged as one accumulator: a division for all of them. Their mean and their deviations are
+        relative to the first one, so that equal values deviate by 0.
+        """
+        if len(values) == 1:
+            return super().absorb(acc, values, indices)
+        first, *others = (cast(typed(Node, value), self._acc) for value in values)
+        away = [other - first for other in others]
+        shift = tree_sum(away) * as_node(1 / len(values), self._acc)
+        deviations = [shift, *(one - shift for one in away)]
+        spread = tree_sum([one * one for one in deviations])
+        return self.merge(acc, Record(count=as_node(len(values), self._acc), mean=first + shift, spread=spread))
 
     def merge(self, a: Record, b: Record) -> Record:
         count = a["count"] + b["count"]

@@ -54,9 +54,13 @@ class OperatorText:
         """Declares `target` as a copy of `source`."""
         return "\n".join(f"{c_name(d, lanes)} {target}_{name} = {source}_{name};" for name, d in self.dtypes.items())
 
-    def absorb(self, acc: str, formula: Formula, places: Sequence[str | Place], lanes: int = 1) -> str:
-        """Folds the formula's values at the places (each the first of `lanes` indices) into `acc`, in order."""
-        block = Statements(lanes, self.narrow)
+    def absorb(
+        self, acc: str, formula: Formula, places: Sequence[str | Place], lanes: int = 1, uniform: bool = False
+    ) -> str:
+        """Folds the formula's values at the places (each the first of `lanes` indices) into `acc`, in order. uniform:
+        lanes share their index.
+        """
+        block = Statements(lanes, self.narrow, uniform=uniform)
         values = [_one_or_all(block.load(formula, at)) for at in places]
         indices: list[Node] = [block.index(at.index if isinstance(at, Place) else at) for at in places]
         self._assign(block, acc, self.bound.absorb(block.record(acc, self.dtypes), values, indices))

@@ -80,7 +80,7 @@ def enclosing(text: str, places: set[int]) -> dict[int, list[str]]:
 
 def assert_all_items_meet(name: str, kernel: str) -> None:
     """Barriers and shuffles stand in no branch, and in no loop but those over a group's tiles, lines, rows and stages, whose bounds all
-    items share. Shuffles may stand in a branch for the first warp.
+    items share. Shuffles may stand in a branch for the first warp, or for those that voted for it.
     """
     tiles = re.compile(
         r"for \(; t (\+ \d+ <=|<) end; t \+= \d+\)|(CMR_ONE_BY_ONE\s+)?for \(; row < last; row\+\+\)"
@@ -105,7 +105,8 @@ def assert_all_items_meet(name: str, kernel: str) -> None:
     for at, heads in enclosing(kernel, set(places)).items():
         for head in heads[1:]:
             declares = re.fullmatch(r"(const )?\w+ \w+ =", head) is not None
-            one_warp = head == "if (warp == 0)" and places[at] != "barrier"
+            of_warps = head == "if (warp == 0)" or re.fullmatch(r"if \(cmr_ballot_int\(.*\)\)", head) is not None
+            one_warp = of_warps and places[at] != "barrier"
             assert not head or declares or one_warp or tiles.fullmatch(head), f"{name}: {places[at]} behind {head!r}"
 
 

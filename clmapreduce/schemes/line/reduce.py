@@ -15,6 +15,7 @@ from clmapreduce.reductions.base import Bound
 from clmapreduce.reductions.extended import BoundPairSum
 from clmapreduce.reductions.extremum import BoundExtremum
 from clmapreduce.reductions.logsumexp import BoundLogSumExp
+from clmapreduce.reductions.moments import BoundMoments
 from clmapreduce.reductions.sum import BoundSum
 from clmapreduce.reductions.text import OperatorText
 from clmapreduce.schemes.common.boxes import LaunchBox, within_local_memory
@@ -86,16 +87,17 @@ class MergeText(_MonoidText):
         return inputs_of((), self.tail)
 
 
+BOXES = {BoundArgument: "locate", BoundLogSumExp: "logsumexp", BoundPairSum: "pair", BoundMoments: "moments"}
+"""Boxes of operators that want several vectors at once."""
+
+
 def box_name(bound: Bound, formula: Formula) -> str:
     """Which launch box suits an operator. On CPUs two inputs are two streams already, and an extremum wants four: a
-    step is a chain of operations. argmin, logsumexp and sums of numbers in two floats want several vectors at once.
+    step is a chain of operations.
     """
-    if isinstance(bound, BoundArgument):
-        return "locate"
-    if isinstance(bound, BoundLogSumExp):
-        return "logsumexp"
-    if isinstance(bound, BoundPairSum):
-        return "pair"
+    for kind, name in BOXES.items():
+        if isinstance(bound, kind):
+            return name
     one = "extremum" if isinstance(bound, BoundExtremum) else "reduce"
     return "reduce2" if sum(variable.access is Access.VECTOR for variable in formula.inputs) > 1 else one
 

@@ -30,15 +30,17 @@ from clmapreduce.device.array import DeviceArray, Part, empty, write
 from clmapreduce.device.context import Context
 from clmapreduce.device.tiles import may_stream, room_of
 from clmapreduce.domain.line import Columns
+from clmapreduce.domain.line import Lines as Rows
 from clmapreduce.dtypes import BOOL, DType
 from clmapreduce.errors import DTypeError, ShapeError
-from clmapreduce.formula.formula import Access
-from clmapreduce.planning.columns import ColumnsRequest
+from clmapreduce.formula.formula import Access, Formula
+from clmapreduce.modes import ComputeMode
+from clmapreduce.planning.columns import ColumnsRequest, LocatedRowsRequest
 from clmapreduce.planning.mode import choose_mode
 from clmapreduce.primitives.operand import Operand, in_dtype, operand
 from clmapreduce.primitives.pipeline import Pipeline, fuse
 from clmapreduce.program.build import reduced, scanned
-from clmapreduce.reductions import ReductionOp
+from clmapreduce.reductions import Bound, ReductionOp
 from clmapreduce.reductions.base import Accumulate
 
 FEW, LONG = 32, 1 << 16
@@ -55,6 +57,10 @@ Sums of 10⁶ × 16 float32 took 21 ms side by side and 214 one by one, those of
 
 LEAST_ROWS, LEAST_ROWS_CPU, LEAST_MATRIX = 32, 8, 1 << 14
 """Rows, and numbers, of a matrix whose columns are reduced together. Columns of fewer are a batch of short lines."""
+
+
+LEAST_ROW = 128
+"""Numbers of a row, on CPUs, from which on places are found faster in vectors along it than in rows side by side."""
 
 
 @dataclass(frozen=True)
@@ -111,6 +117,8 @@ def prepare_reduction(
         return _prepare_columns(operand(op), lines[0], shape, replace(options, context=context), accumulate, dtype)
     on_device = any(isinstance(array, DeviceArray) for array in (*arrays, *first))
     batch = Batch(context, lines, started, shape, on_device)
+    if keep is None and not first and not _takes_axes(op) and _compares_rows(batch, options):
+        return _prepare_located_rows(operand(op), lines[0], shape, replace(options, context=context), accumulate, dtype)
     return prepare_lines(reduction_of_line(op, dtype, keep is not None, bool(first)), batch, options, accumulate)
 
 
@@ -123,17 +131,44 @@ def _are_columns(lines: Lines, options: Options, context: Context) -> bool:
     return not options.strict(mode)
 
 
+def _compares_rows(batch: Batch, options: Options) -> bool:
+    """Whether work-items find places in whole rows, which lie one behind the other."""
+    (lines,), facts = batch.lines, batch.context.facts
+    if facts.kind != "cpu" or lines.width > 1 or lines.length < LEAST_ROW or lines.rows == 1 or batch.few:
+        return False
+    mode = choose_mode(options.mode, facts)
+    return mode is ComputeMode.SEQUENTIAL and not options.strict(mode)
+
+
 def _prepare_columns(
     of: Operand, lines: Lines, shape: Shape, options: Options, accumulate: Accumulate, dtype: DType | None
 ) -> Prepared:
     """Everything up to the launches of a reduction of lines that lie side by side."""
-    x, context = lines.array, _home([lines.array], options.context)
-    arguments = Arguments(context, (array_argument(x, Access.VECTOR),), x.shape, isinstance(x, DeviceArray))
-    formula, bound = of.bind(arguments, accumulate, dtype)
+    arguments, formula, bound = _bound(of, lines, options, accumulate, dtype)
+    context, columns = arguments.context, Columns(lines.before, lines.length, lines.width)
     mode = choose_mode(options.mode, context.facts)
-    columns = Columns(lines.before, lines.length, lines.width)
     request = ColumnsRequest(formula, columns, mode, options.box("columns", mode, context), bound)
     return prepare(arguments, context.executable(request), [(shape, bound.result)], options)
+
+
+def _prepare_located_rows(
+    of: Operand, lines: Lines, shape: Shape, options: Options, accumulate: Accumulate, dtype: DType | None
+) -> Prepared:
+    """Everything up to the launch that finds places in rows."""
+    arguments, formula, bound = _bound(of, lines, options, accumulate, dtype)
+    context, mode = arguments.context, ComputeMode.SEQUENTIAL
+    rows = Rows(lines.rows, lines.length)
+    request = LocatedRowsRequest(formula, rows, mode, options.box("located_rows", mode, context), bound)
+    return prepare(arguments, context.executable(request), [(shape, bound.result)], options)
+
+
+def _bound(
+    of: Operand, lines: Lines, options: Options, accumulate: Accumulate, dtype: DType | None
+) -> tuple[Arguments, Formula, Bound]:
+    """All numbers of some lines as one vector, and the operator for them."""
+    x, context = lines.array, _home([lines.array], options.context)
+    arguments = Arguments(context, (array_argument(x, Access.VECTOR),), x.shape, isinstance(x, DeviceArray))
+    return (arguments, *of.bind(arguments, accumulate, dtype))
 
 
 def _takes_axes(op: ReductionOp) -> bool:

@@ -196,7 +196,7 @@ class OperatorText:
         block.assign({f"{acc}_{name}": value[name] for name in self.dtypes})
 
     # ----------------------------------------------------------------------------------- operators that locate
-    def beat(self, acc: str, formula: Formula, places: list[str], number: str, lanes: int) -> str:
+    def beat(self, acc: str, formula: Formula, places: Sequence[str | Place], number: str, lanes: int) -> str:
         """For argmin/argmax: lanes of `acc_best` that a value of this block beats take it, and `acc_block` takes the
         block's `number`.
 
@@ -221,13 +221,13 @@ class OperatorText:
         """How many blocks such a counter can number."""
         return int(2 ** (8 * _block_counter(self._argument.acc).itemsize - 1) - 1)
 
-    def match(self, formula: Formula, at: str, best: str, place: str) -> str:
+    def match(self, formula: Formula, at: str | Place, best: str, place: str) -> str:
         """For argmin/argmax: `place` takes the index `at` if the value there equals `best` and it is lower."""
         bound = self._argument
         block = Statements(1, self.narrow)
         value = _scalar(block.load(formula, at)[0]).astype(bound.acc)
-        old = block.variable(place, block.index(at).dtype)
-        here = block.index(at)
+        here = block.index(at.index if isinstance(at, Place) else at)
+        old = block.variable(place, here.dtype)
         matches = bound.same(value, block.variable(best, bound.acc)) & (here < old)
         block.assign({place: _where(matches, here, old)})
         return _braces(block)
@@ -245,6 +245,13 @@ class OperatorText:
     def candidate(self, acc: str, bests: str, lane: str) -> str:
         """For argmin/argmax: declares `acc` as a lane's best value, its place not known yet."""
         return f"{self.declare(acc)} {acc}_best = {bests}[{lane}];"
+
+    def is_beaten(self, name: str, old: str, new: str) -> str:
+        """For argmin/argmax: declares `name`, whether the value `new` beats `old`."""
+        block = Statements(1, self.narrow)
+        values = [block.variable(each, self._argument.acc) for each in (new, old)]
+        block.add(f"const int {name} = {block.text(self._argument.beats(values[0], values[1])).c};")
+        return str(block)
 
     @property
     def _argument(self) -> BoundArgument:

@@ -11,7 +11,7 @@ import numpy as np
 
 import clmapreduce as cm
 from cl_templates import render
-from clmapreduce.domain.line import Columns, Line, Lines
+from clmapreduce.domain.line import Line, Lines
 from clmapreduce.formula.formula import Access, Formula, Input, symbol, value_dtype
 from clmapreduce.formula.node import components
 from clmapreduce.formula.trace import as_value, trace
@@ -28,7 +28,6 @@ from clmapreduce.reductions.recurrences.moebius import BoundMoebius
 from clmapreduce.reductions.recurrences.tropical import BoundTropical
 from clmapreduce.schemes.common.boxes import LaunchBox, launch_box, strictly_sequential
 from clmapreduce.schemes.line.chain import Chain
-from clmapreduce.schemes.line.columns import plan_columns
 from clmapreduce.schemes.line.fused import plan_fused
 from clmapreduce.schemes.line.fused_line import Fused
 from clmapreduce.schemes.line.map import plan_map
@@ -39,6 +38,7 @@ from clmapreduce.schemes.line.scan import Prefixes, plan_scan
 from clmapreduce.schemes.line.series.power_series import plan_power_series
 from clmapreduce.schemes.line.unfold import Powers, plan_unfold
 from clmapreduce.schemes.line.upsweep import plan_upsweep
+from support.batch_plans import every_batch_plan
 from support.key_plans import every_key_plan
 from support.pair_plans import every_pair_plan
 from support.segment_plans import every_segment_plan
@@ -118,12 +118,6 @@ def reduce_plan(op: Any, formula: Formula, length: int, mode: ComputeMode, facts
     on_host = how.pop("on_host", False)
     layout = Layout(formula, (bound_operator.result,))
     return plan_reduce(layout, bound_operator, Line(length), mode, facts, replace(box, **how), on_host)
-
-
-def columns_plan(op: Any, formula: Formula, columns: Columns, mode: ComputeMode, facts: Facts, **how: Any) -> Plan:
-    bound = bound_of(op, formula, facts)
-    box = replace(box_for("columns", mode, facts), **how)
-    return plan_columns(Layout(formula, (bound.result,)), bound, columns, mode, facts, box)
 
 
 def scan_plan(op: Any, formula: Formula, length: int, mode: ComputeMode, facts: Facts, **how: Any) -> Plan:
@@ -294,8 +288,7 @@ def every_plan(facts: Facts, mode: ComputeMode, length: int = 100_003) -> Iterat
         yield f"scan {name}", scan_plan(op, formula, length, mode, facts)
         if op not in ("argmin", "argmax"):
             yield f"scan exclusive {name}", scan_plan(op, formula, length, mode, facts, exclusive=True)
-        for columns in (Columns(1, length, 40), Columns(3, 100, 37)):
-            yield f"columns {columns.width} {name}", columns_plan(op, formula, columns, mode, facts)
+        yield from every_batch_plan(name, formula, bound_of(op, formula, facts), facts, mode)
         yield f"upsweep {name}", upsweep_plan(op, formula, length, mode, facts)
         yield f"prefix {name}", prefix_plan(op, formula, length, mode, facts)
         yield f"prefix queried {name}", prefix_plan(op, formula, length, mode, facts, queries=77, whole=False)

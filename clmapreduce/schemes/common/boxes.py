@@ -63,6 +63,7 @@ _SEQUENTIAL = {
     "pair": replace(_CPU, bytes=32, streams=2),
     "moments": replace(_CPU_REDUCE, unroll=4),
     "columns": _CPU_FEW,
+    "located_rows": replace(_CPU_FEW, unroll=2),
     "scan": _CPU_FEW,
     "recurrence": replace(_CPU, streams=8, groups=16),
     "maps": replace(_CPU, unroll=1, streams=4),

@@ -6,13 +6,14 @@ from typing import Any
 
 import numpy as np
 import pytest
-from support.plans import FACTS, INTEL, PARALLEL, SEQUENTIAL, bound_of, box_for, columns_plan, formula_of
+from support.batch_plans import columns_plan
+from support.plans import FACTS, INTEL, PARALLEL, SEQUENTIAL, bound_of, formula_of
 
 import clmapreduce as cm
 from clmapreduce.domain.line import Columns
 from clmapreduce.modes import ComputeMode
-from clmapreduce.plan import Layout, Plan
-from clmapreduce.schemes.line.columns import ColumnsText, plan_columns
+from clmapreduce.plan import Plan
+from clmapreduce.schemes.line.columns import ColumnsText
 
 MAPS = np.dtype([("a", "i4"), ("b", "i4")])
 SHAPES = [(32, 512), (33, 500), (1000, 17), (20_001, 3), (257, 2), (40, 5003), (700, 64)]
@@ -121,7 +122,7 @@ def test_every_column_is_of_one_group_and_every_row_of_one_split(device: str, mo
     """Groups cover the matrix; no vector stands alone in a tile of its own."""
     plain = formula_of(lambda x: x, "f4")
     for columns in (Columns(1, 4096, 4096), Columns(7, 33, 2065), Columns(1, 10**6, 3), Columns(2, 100, 129)):
-        plan = columns_plan("sum", plain, columns, mode, FACTS[device])
+        plan = columns_plan(plain, bound_of("sum", plain, FACTS[device]), columns, mode, FACTS[device])
         (stage, *_), of = plan.stages, sizes_of(plan)
         assert (of["n"], of["width"]) == (columns.length, columns.width)
         assert (of["splits"] - 1) * of["share"] < columns.length <= of["splits"] * of["share"]
@@ -138,6 +139,5 @@ def test_a_float32_accumulator_takes_no_more_rows_than_stay_exact() -> None:
     bound = bound_of("sum", plain, facts, "compensated")
     assert bound.chain is not None
     columns = Columns(1, 100 * bound.chain, 1 << 14)
-    box = box_for("columns", SEQUENTIAL, facts)
-    plan = plan_columns(Layout(plain, (bound.result,)), bound, columns, SEQUENTIAL, facts, box)
+    plan = columns_plan(plain, bound, columns, SEQUENTIAL, facts)
     assert sizes_of(plan)["share"] <= bound.chain

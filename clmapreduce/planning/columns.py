@@ -3,13 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from dataclasses import dataclass
 
 from clmapreduce.domain.line import Columns, Lines
-from clmapreduce.formula.formula import Formula
-from clmapreduce.halves.formulas import in_float32
-from clmapreduce.halves.operators import in_float32 as around_halves
 from clmapreduce.modes import ComputeMode
 from clmapreduce.plan import Facts, Layout, Plan
 from clmapreduce.planning.request import PlanRequest
@@ -18,15 +14,12 @@ from clmapreduce.schemes.common.boxes import LaunchBox
 from clmapreduce.schemes.line.columns import plan_columns
 from clmapreduce.schemes.line.rows import plan_located_rows
 
-if TYPE_CHECKING:
-    from typing_extensions import Self
-
 
 @dataclass(frozen=True)
 class ColumnsRequest(PlanRequest):
-    """A formula of every number of some columns, reduced column by column."""
+    """Values of every number of some columns, reduced column by column."""
 
-    formula: Formula
+    layout: Layout
     columns: Columns
     mode: ComputeMode
     box: LaunchBox
@@ -34,7 +27,7 @@ class ColumnsRequest(PlanRequest):
 
     @property
     def work(self) -> float:
-        return float(self.columns.size * self.formula.operations)
+        return float(self.columns.size * self.layout.formula.operations)
 
     @property
     def sizes(self) -> tuple[int, ...]:
@@ -43,20 +36,15 @@ class ColumnsRequest(PlanRequest):
     def boxes(self, facts: Facts) -> Mapping[str, LaunchBox]:
         return {"box": self.box} if self.box.groups else {}
 
-    def in_float32(self) -> Self:
-        formula, bound = in_float32(self.formula, stores=False), around_halves(self.bound, stores=True)
-        return replace(self, formula=formula, bound=bound)
-
     def plan(self, facts: Facts) -> Plan:
-        layout = Layout(self.formula, (self.bound.result,))
-        return plan_columns(layout, self.bound, self.columns, self.mode, facts, self.box)
+        return plan_columns(self.layout, self.bound, self.columns, self.mode, facts, self.box)
 
 
 @dataclass(frozen=True)
 class LocatedRowsRequest(PlanRequest):
-    """The places of the extrema of a formula's values in each of some rows, for the sequential mode."""
+    """The places of the extrema of values in each of some rows, for the sequential mode."""
 
-    formula: Formula
+    layout: Layout
     lines: Lines
     mode: ComputeMode
     box: LaunchBox
@@ -64,7 +52,7 @@ class LocatedRowsRequest(PlanRequest):
 
     @property
     def work(self) -> float:
-        return float(self.lines.count * self.lines.length * self.formula.operations)
+        return float(self.lines.count * self.lines.length * self.layout.formula.operations)
 
     @property
     def sizes(self) -> tuple[int, ...]:
@@ -73,9 +61,5 @@ class LocatedRowsRequest(PlanRequest):
     def boxes(self, facts: Facts) -> Mapping[str, LaunchBox]:
         return {"box": self.box}
 
-    def in_float32(self) -> Self:
-        formula, bound = in_float32(self.formula, stores=False), around_halves(self.bound, stores=True)
-        return replace(self, formula=formula, bound=bound)
-
     def plan(self, facts: Facts) -> Plan:
-        return plan_located_rows(Layout(self.formula, (self.bound.result,)), self.bound, self.lines, facts, self.box)
+        return plan_located_rows(self.layout, self.bound, self.lines, facts, self.box)

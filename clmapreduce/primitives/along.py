@@ -33,14 +33,16 @@ from clmapreduce.domain.line import Columns
 from clmapreduce.domain.line import Lines as Rows
 from clmapreduce.dtypes import BOOL, DType
 from clmapreduce.errors import DTypeError, ShapeError
-from clmapreduce.formula.formula import Access, Formula
+from clmapreduce.formula.formula import Access
+from clmapreduce.formula.guard import guarded
 from clmapreduce.modes import ComputeMode
 from clmapreduce.planning.columns import ColumnsRequest, LocatedRowsRequest
 from clmapreduce.planning.mode import choose_mode
-from clmapreduce.primitives.operand import Operand, in_dtype, operand
+from clmapreduce.planning.request import PlanRequest
+from clmapreduce.primitives.operand import in_dtype
 from clmapreduce.primitives.pipeline import Pipeline, fuse
 from clmapreduce.program.build import reduced, scanned
-from clmapreduce.reductions import Bound, ReductionOp
+from clmapreduce.reductions import ReductionOp
 from clmapreduce.reductions.base import Accumulate
 
 FEW, LONG = 32, 1 << 16
@@ -50,10 +52,7 @@ and 2.4 side by side (Intel's runtime, 2 cores of a Zen 5, 2026-11-27).
 """
 
 FEW_COLUMNS = 4
-"""As FEW, of lines that lie side by side, on a CPU, with a mask or an initial value: an item walks a vector of them.
-Sums of 10⁶ × 16 float32 took 21 ms side by side and 214 one by one, those of 4·10⁶ × 3 took 31 and 20 (Intel's runtime,
-2 cores of an EPYC, 2026-11-26).
-"""
+"""As FEW, of scans of lines that lie side by side, on a CPU: an item walks a vector of them."""
 
 LEAST_ROWS, LEAST_ROWS_CPU, LEAST_MATRIX = 32, 8, 1 << 14
 """Rows, and numbers, of a matrix whose columns are reduced together. Columns of fewer are a batch of short lines."""
@@ -113,62 +112,9 @@ def prepare_reduction(
     shape = reduced_shape(x.shape, axes, switch(along.keepdims, "keepdims"))
     arrays = [x] if keep is None else [x, keep]
     lines = [lines_of(array, axes, _has_room(arrays, context)) for array in arrays]
-    if keep is None and not first and _are_columns(lines[0], options, context):
-        return _prepare_columns(operand(op), lines[0], shape, replace(options, context=context), accumulate, dtype)
     on_device = any(isinstance(array, DeviceArray) for array in (*arrays, *first))
     batch = Batch(context, lines, started, shape, on_device)
-    if keep is None and not first and not _takes_axes(op) and _compares_rows(batch, options):
-        return _prepare_located_rows(operand(op), lines[0], shape, replace(options, context=context), accumulate, dtype)
     return prepare_lines(reduction_of_line(op, dtype, keep is not None, bool(first)), batch, options, accumulate)
-
-
-def _are_columns(lines: Lines, options: Options, context: Context) -> bool:
-    """Whether lines side by side are long enough, and many enough numbers together, that groups read rows of them."""
-    least = LEAST_ROWS_CPU if context.facts.kind == "cpu" else LEAST_ROWS
-    if lines.width == 1 or lines.length < least or lines.length * lines.width < LEAST_MATRIX:
-        return False
-    mode = choose_mode(options.mode, context.facts)
-    return not options.strict(mode)
-
-
-def _compares_rows(batch: Batch, options: Options) -> bool:
-    """Whether work-items find places in whole rows, which lie one behind the other."""
-    (lines,), facts = batch.lines, batch.context.facts
-    if facts.kind != "cpu" or lines.width > 1 or lines.length < LEAST_ROW or lines.rows == 1 or batch.few:
-        return False
-    mode = choose_mode(options.mode, facts)
-    return mode is ComputeMode.SEQUENTIAL and not options.strict(mode)
-
-
-def _prepare_columns(
-    of: Operand, lines: Lines, shape: Shape, options: Options, accumulate: Accumulate, dtype: DType | None
-) -> Prepared:
-    """Everything up to the launches of a reduction of lines that lie side by side."""
-    arguments, formula, bound = _bound(of, lines, options, accumulate, dtype)
-    context, columns = arguments.context, Columns(lines.before, lines.length, lines.width)
-    mode = choose_mode(options.mode, context.facts)
-    request = ColumnsRequest(formula, columns, mode, options.box("columns", mode, context), bound)
-    return prepare(arguments, context.executable(request), [(shape, bound.result)], options)
-
-
-def _prepare_located_rows(
-    of: Operand, lines: Lines, shape: Shape, options: Options, accumulate: Accumulate, dtype: DType | None
-) -> Prepared:
-    """Everything up to the launch that finds places in rows."""
-    arguments, formula, bound = _bound(of, lines, options, accumulate, dtype)
-    context, mode = arguments.context, ComputeMode.SEQUENTIAL
-    rows = Rows(lines.rows, lines.length)
-    request = LocatedRowsRequest(formula, rows, mode, options.box("located_rows", mode, context), bound)
-    return prepare(arguments, context.executable(request), [(shape, bound.result)], options)
-
-
-def _bound(
-    of: Operand, lines: Lines, options: Options, accumulate: Accumulate, dtype: DType | None
-) -> tuple[Arguments, Formula, Bound]:
-    """All numbers of some lines as one vector, and the operator for them."""
-    x, context = lines.array, _home([lines.array], options.context)
-    arguments = Arguments(context, (array_argument(x, Access.VECTOR),), x.shape, isinstance(x, DeviceArray))
-    return (arguments, *of.bind(arguments, accumulate, dtype))
 
 
 def _takes_axes(op: ReductionOp) -> bool:
@@ -203,6 +149,24 @@ class Batch:
         inputs = (*(each.all() for each in self.lines), *self.numbers)
         return Arguments(self.context, inputs, (*self.shape, self.lines[0].length), self.on_device, self.shape)
 
+    @property
+    def vectors(self) -> Arguments:
+        """All numbers of each array as one vector."""
+        arrays = [each.array for each in self.lines]
+        inputs = (*(array_argument(x, Access.VECTOR) for x in arrays), *self.numbers)
+        return Arguments(self.context, inputs, arrays[0].shape, self.on_device)
+
+    @property
+    def columns(self) -> Columns | None:
+        """All lines, if they lie side by side, and are long enough, and many enough numbers together, that groups read
+        rows of them.
+        """
+        least = LEAST_ROWS_CPU if self.context.facts.kind == "cpu" else LEAST_ROWS
+        first, *others = (Columns(each.before, each.length, each.width) for each in self.lines)
+        matrix = first.length * first.width
+        fits = first.width > 1 and first.length >= least and matrix >= LEAST_MATRIX
+        return first if fits and all(other == first for other in others) else None
+
     def line(self, row: int) -> Arguments:
         """One line."""
         inputs = (*(each.line(row) for each in self.lines), *self.numbers)
@@ -213,6 +177,9 @@ def prepare_lines(
     function: Pipeline, batch: Batch, options: Options, accumulate: Accumulate = "auto"
 ) -> Prepared | list[Any]:
     """Everything up to the launches of a fused function of every line, in one or line by line."""
+    together = _prepare_together(function, batch, options, accumulate)
+    if together is not None:
+        return together
     if not batch.few:
         return function.prepared(batch.arguments, options, True, accumulate)
     single = replace(options, out=None)
@@ -228,6 +195,34 @@ def prepare_lines(
         calls.append(prepared)
     one = calls[0]
     return LineByLine(one.executable, one.call, one.outputs, one.targets, one.wait_for, None, whole, calls)
+
+
+def _prepare_together(
+    function: Pipeline, batch: Batch, options: Options, accumulate: Accumulate
+) -> Prepared | None:
+    """As `prepare_lines`, for a reduction of columns, and for places in rows on CPUs; None for other functions."""
+    facts, columns, first = batch.context.facts, batch.columns, batch.lines[0]
+    mode = choose_mode(options.mode, facts)
+    rows = facts.kind == "cpu" and mode is ComputeMode.SEQUENTIAL and first.width == 1 and first.rows > 1
+    if options.strict(mode) or not (columns or (rows and first.length >= LEAST_ROW and not batch.few)):
+        return None
+    traced = function.traced(batch.vectors, accumulate)
+    link = traced.chain.reduction
+    if link is None or any(guarded(traced.program.outputs)):
+        return None
+    assert link.layout is not None
+    assert link.bound is not None
+    request: PlanRequest
+    if columns is not None:
+        request = ColumnsRequest(link.layout, columns, mode, options.box("columns", mode, batch.context), link.bound)
+    elif link.bound.locates and len(batch.lines) == 1:
+        box = options.box("located_rows", mode, batch.context)
+        request = LocatedRowsRequest(link.layout, Rows(first.rows, first.length), mode, box, link.bound)
+    else:
+        return None
+    function.check(traced.program, batch.arguments, True, accumulate)
+    outputs = [(batch.shape, traced.outputs[0])]
+    return prepare(batch.vectors, batch.context.executable(request), outputs, options, in_step=False)
 
 
 def _target(out: Any, shape: Shape, dtype: DType, batch: Batch) -> Any:

@@ -127,7 +127,7 @@ class Pipeline(Primitive):
     ) -> Lowered:  # fmt: skip
         """Everything about a call that its arguments' values do not change. compiling: there are no arrays yet."""
         choice(accumulate, "accumulate", ACCUMULATE)
-        traced = self._trace(arguments, accumulate)
+        traced = self.traced(arguments, accumulate)
         context, program = arguments.context, traced.program
         arguments = _with_length(arguments, program, length)
         self.check(program, arguments, batch, accumulate)
@@ -185,7 +185,8 @@ class Pipeline(Primitive):
         return Compiled(self, described, lowered, mode, tiles, more)
 
     # ----------------------------------------------------------------------------------------------- tracing
-    def _trace(self, arguments: Arguments, accumulate: Accumulate) -> TracedPipeline:
+    def traced(self, arguments: Arguments, accumulate: Accumulate) -> TracedPipeline:
+        """The pipeline for arguments of these kinds."""
         context = arguments.context
         key = (arguments.signature, arguments.line == 1, accumulate, context.device.fp64, context.facts.fp16)
         traced = self._traced.get(key) or self._traced.get((key, arguments.line))

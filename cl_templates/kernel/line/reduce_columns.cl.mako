@@ -4,7 +4,7 @@
 ##   Groups are numbered by (matrix, split, tile). The last vector of a row that is no whole number of them overlaps the one before.
 ##   in…  [matrix][n][width], the formula's inputs; or parts_…, accumulators of such rows      out…  [matrix][width], the finished results; or parts_…  [matrix][split][width], accumulators
 ##   n  rows      share  of a split      splits, tiles  of a matrix      span  columns of a tile
-##   Local memory: one accumulator of `lanes` columns per item (par). Barriers: 2 log2 of the rows that a group reads at a time.
+##   Local memory: one accumulator of `lanes` columns per item (par). Barriers: log2 of the rows that a group reads at a time.
 <%namespace name="mode" file="/mode/${context['compute_mode']}.cl.mako"/>
 <%
 single = compute_mode == "seq"

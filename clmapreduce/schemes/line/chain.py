@@ -96,6 +96,13 @@ class Chain:
         return sum(2 if link.kind in (Kind.REDUCE, Kind.SCAN) else 1 for link in self.links)
 
     @property
+    def reduction(self) -> Link | None:
+        """The only link, if it is a reduction, and what becomes of it is one output."""
+        first, *others = self.links
+        only = not others and first.kind is Kind.REDUCE and first.powers is None and len(self.outputs) == 1
+        return first if only else None
+
+    @property
     def stored_per_index(self) -> dict[str, int]:
         """The arrays between launches that are as long as the line: bytes per index, by name."""
         return {s.variable.name: s.variable.dtype.itemsize for s in self.stored.values() if s.per_index}

@@ -15,8 +15,8 @@ from clmapreduce.reductions.base import Bound
 from clmapreduce.reductions.text import OperatorText
 from clmapreduce.schemes.common.boxes import LaunchBox, within_local_memory
 from clmapreduce.schemes.common.kernel_data import Target
-from clmapreduce.schemes.common.vectors import vectorisable
-from clmapreduce.schemes.line.line_kernel import LineText
+from clmapreduce.schemes.common.vectors import has_vectors, lanes_of
+from clmapreduce.schemes.line.line_kernel import LineText, inputs_of
 
 MOST_VECTORS, MOST_BYTES = 128, 16384
 """Of the accumulators that a work-item holds in the sequential mode: a first-level cache has room for them."""
@@ -58,7 +58,7 @@ class ColumnsText(LineText):
 
     @property
     def read(self) -> tuple[Input, ...]:
-        return () if self.formula is None else self.formula.inputs
+        return inputs_of(() if self.formula is None else self.formula.inputs, self.tail)
 
     @property
     def arrays(self) -> tuple[LocalArray, ...]:
@@ -90,34 +90,34 @@ def plan_columns(
 ) -> Plan:
     """The plan of one result per column, at least one row in each."""
     formula = layout.formula
-    lanes = _lanes(formula, bound, columns, facts, box)
+    lanes = _lanes(layout, bound, columns, facts, box)
     if mode is ComputeMode.PARALLEL:
         box = within_local_memory(box, bound.layout.itemsize * lanes, facts)
     cut = _cut(columns, bound, mode, facts, box, lanes)
     stored = {f"parts_{c.name}": columns.count * cut.splits * c.dtype.itemsize for c in bound.components}
-    names, parts = tuple(one.name for one in formula.inputs), tuple(stored)
-    why = f"{cut.tiles * lanes * cut.across} of {columns.count} columns together, {cut.splits} stretches of each"
+    parts = tuple(stored)
+    why = f"groups read up to {cut.across * lanes} of {columns.width} columns, {cut.share} rows of {columns.length}"
 
-    def stage(of: Columns, cut: _Cut, values: Formula | None, read: tuple[str, ...], written: tuple[str, ...]) -> Stage:
-        partial = written is parts
+    def stage(of: Columns, cut: _Cut, values: Formula | None, partial: bool) -> Stage:
         each = (cut.across, 1) if mode is ComputeMode.SEQUENTIAL else (1, cut.across)
+        outputs, tail = ((), None) if partial else (layout.outputs, layout.tail)
         spec = ColumnsText(
-            Target.of(mode, facts, columns.narrow), () if partial else layout.outputs, None, False, bound, box.block,
-            values, partial, cut.lanes, box.unroll, *each,
+            Target.of(mode, facts, columns.narrow), outputs, tail, False, bound, box.block, values, partial, cut.lanes,
+            box.unroll, *each,
         )  # fmt: skip
+        read = (*(() if values else parts), *(one.name for one in spec.read))
+        written = parts if partial else layout.targets
         numbers = (of.length, of.width, cut.share, cut.splits, cut.tiles, cut.across * cut.lanes)
         sizes: Arguments = tuple(("idx", n) for n in numbers)
         groups = of.batch * cut.splits * cut.tiles
         return Stage(spec, groups, box.block, (*read, *written, *sizes), read, written)
 
     if cut.splits == 1:
-        only = stage(columns, cut, formula, names, layout.targets)
-        return Plan((only,), {}, mode, Scope.DEVICE, columns.narrow, why)
-    first = stage(columns, cut, formula, names, parts)
+        return Plan((stage(columns, cut, formula, False),), {}, mode, Scope.DEVICE, columns.narrow, why)
     merged = replace(columns, length=cut.splits)
-    last = stage(merged, _merging(merged, bound, mode, box, lanes), None, parts, layout.targets)
-    why += ", whose accumulators another launch merges"
-    return Plan((first, last), stored, mode, Scope.DEVICE, columns.narrow, why)
+    last = stage(merged, _merging(merged, bound, mode, box, lanes), None, False)
+    why += "; another launch merges what they leave"
+    return Plan((stage(columns, cut, formula, True), last), stored, mode, Scope.DEVICE, columns.narrow, why)
 
 
 def _merging(columns: Columns, bound: Bound, mode: ComputeMode, box: LaunchBox, lanes: int) -> _Cut:
@@ -127,9 +127,12 @@ def _merging(columns: Columns, bound: Bound, mode: ComputeMode, box: LaunchBox, 
     return _Cut(lanes, across, -(-vectors // across), 1, columns.length)
 
 
-def _lanes(formula: Formula, bound: Bound, columns: Columns, facts: Facts, box: LaunchBox) -> int:
+def _lanes(layout: Layout, bound: Bound, columns: Columns, facts: Facts, box: LaunchBox) -> int:
     """Columns of a vector. On CPUs a row's last vector may overlap the one before; elsewhere vectors are aligned."""
-    lanes = box.lanes(max(formula.widest, 1), bound.vectorisable and vectorisable(formula, facts))
+    formula, tail = layout.formula, layout.tail
+    values = formula.spreads and has_vectors(formula.dtypes, facts)
+    in_lanes = bound.vectorisable and values and (tail is None or lanes_of(layout, facts))
+    lanes = box.lanes(max(formula.widest, 1), in_lanes)
     while lanes > columns.width or (facts.kind != "cpu" and columns.width % lanes):
         lanes //= 2
     return lanes

@@ -13,7 +13,7 @@ from clmapreduce.reductions.text import OperatorText
 from clmapreduce.schemes.common.boxes import LaunchBox
 from clmapreduce.schemes.common.kernel_data import Target
 from clmapreduce.schemes.common.vectors import vectorisable
-from clmapreduce.schemes.line.line_kernel import LineText
+from clmapreduce.schemes.line.line_kernel import LineText, inputs_of
 
 
 @dataclass(frozen=True, eq=False)
@@ -32,7 +32,7 @@ class LocateRowsText(LineText):
 
     @property
     def read(self) -> tuple[Input, ...]:
-        return self.formula.inputs
+        return inputs_of(self.formula.inputs, self.tail)
 
     def place(self, index: str) -> Place:
         """Of an index in the row."""
@@ -45,10 +45,10 @@ def plan_located_rows(layout: Layout, bound: Bound, lines: Lines, facts: Facts, 
     narrow = Line(lines.count * lines.length).narrow
     lanes = box.lanes(max(formula.widest, 1), bound.vectorisable and vectorisable(formula, facts))
     target = Target.of(mode, facts, narrow)
-    spec = LocateRowsText(target, layout.outputs, None, False, bound, formula, lanes, box.unroll)
+    spec = LocateRowsText(target, layout.outputs, layout.tail, False, bound, formula, lanes, box.unroll)
     share = -(-lines.count // (facts.compute_units * box.groups))
     groups = -(-lines.count // share)
-    names = tuple(one.name for one in formula.inputs)
+    names = tuple(one.name for one in spec.read)
     sizes = (("idx", lines.length), ("idx", lines.count), ("idx", share))
     stage = Stage(spec, groups, box.block, (*names, *layout.targets, *sizes), names, layout.targets)
     why = f"{groups} groups of {share} rows of {lines.length}, each compared in vectors of {lanes}"

@@ -141,3 +141,29 @@ def test_a_float32_accumulator_takes_no_more_rows_than_stay_exact() -> None:
     columns = Columns(1, 100 * bound.chain, 1 << 14)
     plan = columns_plan(plain, bound, columns, SEQUENTIAL, facts)
     assert sizes_of(plan)["share"] <= bound.chain
+
+
+@pytest.mark.parametrize("shape", [(500, 40), (2, 300, 77)])
+def test_masks_and_initial_values(
+    shape: tuple[int, ...], context: cm.Context, mode: str, rng: np.random.Generator
+) -> None:
+    x, keep, axis = rng.integers(-99, 99, shape, np.int32), rng.random(shape) < 0.5, len(shape) - 2
+    for name in ("sum", "maximum"):
+        result = along(name, x, axis, context, mode, where=keep, initial=50)
+        np.testing.assert_array_equal(result, {"maximum": np.max}.get(name, np.sum)(x, axis=axis, where=keep, initial=50))
+    np.testing.assert_array_equal(along("maximum", x, axis, context, mode, initial=98), x.max(axis=axis, initial=98))
+
+
+@pytest.mark.parametrize("name", ["sum", "mean", "var", "std", "max", "argmin", "any"])
+def test_methods_of_arrays(name: str, context: cm.Context, rng: np.random.Generator) -> None:
+    """What follows a reduction, such as the division of a mean, is in its last launch."""
+    x = rng.normal(size=(3, 2000, 18)).astype(np.float32)
+    result = getattr(cm.array(x, context=context), name)(axis=1)
+    assert result.dtype == getattr(x, name)(axis=1).dtype
+    np.testing.assert_allclose(np.asarray(result), getattr(x.astype("f8"), name)(axis=1), rtol=1e-5, atol=1e-4)
+
+
+def test_columns_of_other_shapes_are_not_taken_for_masks(context: cm.Context, rng: np.random.Generator) -> None:
+    """A mask that broadcasts lies otherwise in memory."""
+    x, keep = rng.integers(0, 99, (300, 80), np.int32), rng.random((300, 1)) < 0.5
+    np.testing.assert_array_equal(along("sum", x, 0, context, "auto", where=keep), x.sum(axis=0, where=keep))

@@ -162,10 +162,9 @@ class Batch:
         rows of them.
         """
         least = LEAST_ROWS_CPU if self.context.facts.kind == "cpu" else LEAST_ROWS
-        first, *others = (Columns(each.before, each.length, each.width) for each in self.lines)
-        matrix = first.length * first.width
-        fits = first.width > 1 and first.length >= least and matrix >= LEAST_MATRIX
-        return first if fits and all(other == first for other in others) else None
+        first = self.lines[0]
+        fits = first.width > 1 and first.length >= least and first.length * first.width >= LEAST_MATRIX
+        return Columns(first.before, first.length, first.width) if fits else None
 
     def line(self, row: int) -> Arguments:
         """One line."""

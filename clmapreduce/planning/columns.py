@@ -34,7 +34,7 @@ class ColumnsRequest(PlanRequest):
         return self.columns.length, self.columns.width
 
     def boxes(self, facts: Facts) -> Mapping[str, LaunchBox]:
-        return {"box": self.box} if self.box.groups else {}
+        return {"box": self.box}
 
     def plan(self, facts: Facts) -> Plan:
         return plan_columns(self.layout, self.bound, self.columns, self.mode, facts, self.box)

@@ -57,7 +57,6 @@ FEW_COLUMNS = 4
 LEAST_ROWS, LEAST_ROWS_CPU, LEAST_MATRIX = 32, 8, 1 << 14
 """Rows, and numbers, of a matrix whose columns are reduced together. Columns of fewer are a batch of short lines."""
 
-
 LEAST_ROW = 128
 """Numbers of a row, on CPUs, from which on places are found faster in vectors along it than in rows side by side."""
 

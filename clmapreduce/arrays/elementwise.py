@@ -5,13 +5,13 @@ with all others.
 from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Any
 
 import numpy as np
 
-from clmapreduce.arrays.operands import home, is_number, is_operand, operand
+from clmapreduce.arrays.operands import as_scalar, home, is_number, is_operand, operand
 from clmapreduce.arrays.promotion import HOST, Dtypes, dtypes_of, fitted, outside
 from clmapreduce.arrays.targets import check_target, mask_of
 from clmapreduce.arrays.ufuncs import COMPARISONS, UFUNCS, ufunc_of
@@ -19,13 +19,15 @@ from clmapreduce.calls.arguments import Arguments, Shape, gather
 from clmapreduce.calls.call import as_argument
 from clmapreduce.calls.options import Options
 from clmapreduce.calls.prepared import Prepared
+from clmapreduce.calls.repeat.quick import request_of
 from clmapreduce.calls.repeat.ready import ReadyCall
+from clmapreduce.calls.repeat.repeated import KINDS
 from clmapreduce.checks import quoted
 from clmapreduce.device.array import DeviceArray
 from clmapreduce.device.context import Context
 from clmapreduce.device.plans.cache import Cache
 from clmapreduce.device.several.split import is_split
-from clmapreduce.dtypes import BOOL, DType, is_complex, is_extended
+from clmapreduce.dtypes import BOOL, DType, holds, is_complex, is_extended, is_integer
 from clmapreduce.errors import ArgumentError, DTypeError, ShapeError
 from clmapreduce.formula.functions import apply, as_node, cast
 from clmapreduce.formula.guard import guard
@@ -33,6 +35,45 @@ from clmapreduce.formula.node import Node
 from clmapreduce.primitives.map import Map
 
 INT8 = np.dtype(np.int8)
+
+
+NUMBERS = (float, int)
+"""Types of numbers that an operation takes as arguments: the next call may have others."""
+PLAIN = {*KINDS, *NUMBERS}
+"""Types of operands of which no class has an operator of its own."""
+
+
+@dataclass(frozen=True)
+class QuickOperation:
+    """A ready call of an operation. numbers: of each operand that is a number, its place, name and dtype."""
+
+    ready: ReadyCall
+    numbers: tuple[tuple[int, str, DType], ...]
+
+    def __call__(self, context: Context, operands: Sequence[Any]) -> Any:
+        """The result, or a tuple of several; None for an integer that its dtype does not hold."""
+        instead = {}
+        for k, name, dtype in self.numbers:
+            value = operands[k]
+            if is_integer(dtype) and not holds(dtype, value):
+                return None
+            instead[name] = as_argument(as_scalar(value, dtype), dtype)
+        arrays = [value for value in operands if type(value) not in NUMBERS] if instead else operands
+        results = self.ready(context, arrays, (), instead=instead)
+        return results[0] if len(results) == 1 else tuple(results)
+
+
+def _quick_key(name: str, operands: Sequence[Any]) -> tuple[Hashable, Context | None]:
+    """What an operation on whole arrays of one context and numbers depends on, and the context; None for other
+    operands. What a power computes depends on its exponent.
+    """
+    kinds = list(map(type, operands))
+    if float not in kinds and int not in kinds:
+        return request_of((name, *operands))
+    if name == "power":
+        return None, None
+    arrays = [value for value in operands if type(value) not in NUMBERS]
+    return request_of((name, *arrays), tuple(kind if kind in NUMBERS else None for kind in kinds))
 
 
 def elementwise(
@@ -45,6 +86,13 @@ def elementwise(
     where: bools that broadcast; elsewhere `out` stays as it is, and new results are 0. Raises DTypeError, ShapeError or
     DeviceError before anything is launched.
     """
+    plain = out is None and where is True and mode == "auto"
+    key, context = _quick_key(name, operands) if plain else (None, None)
+    quick: QuickOperation | None = None if context is None else context.caches().quick.get(key)
+    if context is not None and quick is not None:
+        quickly = quick(context, operands)
+        if quickly is not None:
+            return quickly
     if name not in UFUNCS:
         raise ArgumentError(f"np.{name} is not offered for a DeviceArray; {HOST}")
     values = [operand(value) for value in operands]
@@ -65,7 +113,7 @@ def elementwise(
     shape = None if targets is None else targets[0].shape
     function = operation(name, dtypes.computing, results, "" if mask is None else "kept" if targets else "zero")
     try:
-        outputs = run(function, [*fitted(values, dtypes.computing), *masks], targets, shape, mode)
+        outputs = run(function, [*fitted(values, dtypes.computing), *masks], targets, shape, mode, quick=key)
     except DTypeError as error:
         raise DTypeError(f"np.{name}: {error}; {HOST}") from None
     return outputs[0] if len(outputs) == 1 else tuple(outputs)
@@ -81,7 +129,7 @@ def operator(name: str, operands: Sequence[Any], out: Any = None) -> Any:
     """As `elementwise`, for an operator: NotImplemented where an operand's class is none of Python's and NumPy's, and
     may have an operator of its own; (in)equality with what is no operand is Python's.
     """
-    foreign = [value for value in operands if not is_operand(value)]
+    foreign = [] if PLAIN.issuperset(map(type, operands)) else [v for v in operands if not is_operand(v)]
     if not foreign and name == "power" and out is None:
         name, operands = _power(*operands)
     if not foreign:
@@ -105,25 +153,28 @@ def converted(x: Any, dtype: DType, out: DeviceArray | None = None, shape: Shape
 
 def run(
     function: Map, values: Sequence[Any], out: tuple[Any, ...] | None = None, shape: Shape | None = None,
-    mode: str = "auto", context: Context | None = None,
+    mode: str = "auto", context: Context | None = None, quick: Hashable | None = None,
 ) -> list[DeviceArray]:  # fmt: skip
     """The results of a map on arrays and numbers, on the device. shape: of the results, if not as the values broadcast.
+    quick: the key under which the next call finds it at once.
     """
     context = home([*values, *(out or ())], context)
     key = _key(function, values, shape, mode) if out is None else None
     operations: Cache[ReadyCall] = context.caches().operations
     ready = operations.get(key) if key is not None else None
-    if ready is not None:
-        arrays = [value for value in values if isinstance(value, DeviceArray)]
-        numbers = {f"in{k}": as_argument(v, v.dtype) for k, v in enumerate(values) if isinstance(v, np.generic)}
-        return ready(context, arrays, (), instead=numbers)
-    arguments = by_rows(gather(values, context, shape=shape))
-    prepared = function.prepared(arguments, Options(mode, context, out=out))
-    if not isinstance(prepared, Prepared):
-        return prepared
-    if key is not None:
-        operations.put(key, ReadyCall(prepared))
-    return prepared.run()
+    if ready is None:
+        prepared = function.prepared(by_rows(gather(values, context, shape=shape)), Options(mode, context, out=out))
+        if not isinstance(prepared, Prepared):
+            return prepared
+        if key is not None:
+            operations.put(key, ReadyCall(prepared))
+        return prepared.run()
+    numbers = [(k, f"in{k}", v.dtype) for k, v in enumerate(values) if isinstance(v, np.generic)]
+    if quick is not None:
+        context.caches().quick.put(quick, QuickOperation(ready, tuple(numbers)))
+    arrays = [value for value in values if isinstance(value, DeviceArray)]
+    instead = {name: as_argument(values[k], dtype) for k, name, dtype in numbers}
+    return ready(context, arrays, (), instead=instead)
 
 
 def by_rows(arguments: Arguments) -> Arguments:

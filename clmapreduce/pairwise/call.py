@@ -90,7 +90,7 @@ def reduce_pairs(
         calls: Cache[ReadyCall] = home.caches(ranges).calls
         ready = calls.get(request)
         if ready is not None:
-            results = ready(home, arrays.values(), options.wait_for)
+            results = ready(home, tuple(arrays.values()), options.wait_for)
             return results[0] if len(results) == 1 else tuple(results)
     prepared = prepare_pairs(call, arrays, options, ranges=ranges)
     if record is not None and isinstance(prepared, Prepared):  # all arguments are right

@@ -11,6 +11,7 @@ from clmapreduce.calls.empty import empty_results
 from clmapreduce.calls.options import CallOptions, Options, streams_past_caches
 from clmapreduce.calls.prepared import Prepared, prepare
 from clmapreduce.calls.progress import followed
+from clmapreduce.calls.repeat.quick import quickly_repeated
 from clmapreduce.calls.tracing import Traced, check_numbers
 from clmapreduce.calls.windows import line_of
 from clmapreduce.checks import quoted
@@ -67,6 +68,7 @@ class Map(Primitive):
         self, *values: Any, mode: str = "auto", context: Context | None = None, wait_for: Sequence[Any] = (),
         out: Any = None, length: int | None = None, tiles: int | None = None, progress: Any = None, **named: Any,
     ) -> Any: ...  # fmt: skip
+    @quickly_repeated
     @takes_chunks
     @followed
     def __call__(

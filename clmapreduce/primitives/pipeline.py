@@ -14,6 +14,7 @@ from clmapreduce.calls.empty import empty_results
 from clmapreduce.calls.options import Options, streams_past_caches
 from clmapreduce.calls.prepared import Prepared, prepare
 from clmapreduce.calls.progress import followed
+from clmapreduce.calls.repeat.quick import quickly_repeated
 from clmapreduce.calls.tracing import check_device, check_weak
 from clmapreduce.calls.windows import window_of
 from clmapreduce.checks import choice, dtype_of, quoted, switch, whole
@@ -76,6 +77,7 @@ class Pipeline(Primitive):
             return Pipeline, (self.function, self.batch)
         return rebuilt, (_fused, Portable(self.function), self.batch)
 
+    @quickly_repeated
     @takes_chunks
     @followed
     def __call__(

@@ -15,6 +15,7 @@ from clmapreduce.calls.chunked import takes_chunks
 from clmapreduce.calls.options import CallOptions, Options
 from clmapreduce.calls.prepared import Prepared, prepare
 from clmapreduce.calls.progress import followed
+from clmapreduce.calls.repeat.quick import quickly_repeated
 from clmapreduce.calls.tracing import identity
 from clmapreduce.calls.windows import line_of
 from clmapreduce.checks import choice
@@ -88,6 +89,7 @@ class Reduce(Primitive):
     ) -> DeviceArray: ...  # fmt: skip
     @overload
     def __call__(self, *values: Any, out: Any = None, **options: Unpack[ReduceOptions]) -> Any: ...
+    @quickly_repeated
     @takes_chunks
     @followed
     def __call__(

@@ -11,6 +11,7 @@ from clmapreduce.calls.empty import empty_results
 from clmapreduce.calls.options import CallOptions, Options, streams_past_caches
 from clmapreduce.calls.prepared import Prepared, prepare
 from clmapreduce.calls.progress import followed
+from clmapreduce.calls.repeat.quick import quickly_repeated
 from clmapreduce.calls.tracing import identity
 from clmapreduce.calls.windows import line_of
 from clmapreduce.checks import switch
@@ -65,6 +66,7 @@ class Scan(Primitive):
         self, *values: Any, out: Any = None, tiles: int | None = None, dtype: Any = None, axis: int | None = None,
         **options: Unpack[CallOptions],
     ) -> Any: ...  # fmt: skip
+    @quickly_repeated
     @takes_chunks
     @followed
     def __call__(

@@ -35,7 +35,7 @@ class PlanCalls:
         request = self._request(operation, arrays, options)
         call = None if request is None else self._cache.get(request)
         if call is not None and (options.out is None or call.takes(options.out, arrays.values())):
-            return call(self._context, arrays.values(), options.wait_for, options.out)[0]
+            return call(self._context, tuple(arrays.values()), options.wait_for, options.out)[0]
         prepared = prepare()
         if not isinstance(prepared, Prepared):
             return prepared[0]

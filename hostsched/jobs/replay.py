@@ -2,11 +2,12 @@
 
 A Replay keeps to the same rules as graph.py, but names slots where that has buffers: which launch waits for which other
 one is settled beforehand, and a submission looks only at what happened to its buffers earlier. Where two slots are
-given the same Buffer that order says nothing, and the launches are submitted as a JobGraph.
+given the same Buffer and one is written, that order says nothing, and the launches are submitted as a JobGraph.
 """
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from functools import partial
 from itertools import chain
@@ -78,11 +79,11 @@ class Replay:
         self._launches = tuple(launches)
         touched = dict.fromkeys(chain.from_iterable((*launch.reads, *launch.writes) for launch in self._launches))
         named = dict.fromkeys(arg for launch in self._launches for arg in launch.args if isinstance(arg, str))
-        self._buffers = tuple(touched)
-        self._scalars = tuple(name for name in named if name not in touched)
+        self.buffers = tuple(touched)
+        self.scalars = tuple(name for name in named if name not in touched)
         for launch in self._launches:
             self._check(launch)
-        slots = {name: slot for slot, name in enumerate(self._buffers)}
+        slots = {name: slot for slot, name in enumerate(self.buffers)}
         orders, self._written, self._read = _ordered(
             [([slots[n] for n in launch.reads], [slots[n] for n in launch.writes]) for launch in self._launches]
         )
@@ -90,7 +91,7 @@ class Replay:
         self._terminal = [at for at in range(len(orders)) if at not in waited]
         # Values are picked from one list: every position of an argument, then the slots' buffers, then their scalars.
         self._positions = tuple(range(max((len(launch.args) for launch in self._launches), default=0)))
-        at = {name: len(self._positions) + slot for slot, name in enumerate((*self._buffers, *self._scalars))}
+        at = {name: len(self._positions) + slot for slot, name in enumerate((*self.buffers, *self.scalars))}
         with queue.lock:
             self._steps = tuple(
                 self._step(launch, order, at) for launch, order in zip(self._launches, orders, strict=True)
@@ -112,27 +113,40 @@ class Replay:
         uses are ignored. Raises ValueError for a slot without a value or with a Buffer of another context, TypeError
         for a value of the wrong kind, both before anything is enqueued; else as JobGraph.submit.
         """
+        try:
+            buffers = [slots[name] for name in self.buffers]
+            scalars = [slots[name] for name in self.scalars]
+        except KeyError as error:
+            raise ValueError(
+                f"slot {error} was given nothing; its slots: {', '.join((*self.buffers, *self.scalars))}"
+            ) from None
+        return self.submit_values(buffers, scalars, wait_for)
+
+    def submit_values(
+        self, buffers: Sequence[Any], scalars: Sequence[Any] = (), wait_for: Collection[Any] = NO_EVENTS
+    ) -> Submission:
+        """As `submit`, with the values of the slots in `buffers` and `scalars`, in their order."""
         queue = self._queue
-        buffers, values, borrowed = self._bind(slots)
+        values, borrowed = self._values(buffers, scalars)
         seconds, longest = 0.0, 0.0
         for pace, work in self._counted:
             each = pace.seconds * work
             seconds += each
             longest = max(longest, each)
-        if not self._ordinary or longest > AT_ONCE or len(set(buffers)) < len(buffers) or queue.has_failed:
-            return JobGraph(self._jobs(slots)).submit(queue, wait_for)
+        if not self._ordinary or longest > AT_ONCE or queue.has_failed or self._shares_written(buffers):
+            return JobGraph(self._jobs(buffers, scalars)).submit(queue, wait_for)
         owned = buffers if borrowed else None
         first_waits = [] if wait_for is NO_EVENTS else queue.admit(wait_for)
         events: list[Any] = []
         with queue.lock:
             try:
-                for kernel, grid, arguments, scalars, order in self._steps:
+                for kernel, grid, arguments, constants, order in self._steps:
                     waits = _waits(order, buffers, events)
                     if first_waits and not order.after:  # else it waits for a launch that has waited for them
                         waits.update((id(event), event) for event in first_waits)
                     events.append(
                         queue.launch_checked(
-                            kernel, grid, arguments(values), scalars(values), list(waits.values()), owned
+                            kernel, grid, arguments(values), constants(values), list(waits.values()), owned
                         )
                     )
                 for slot, at in self._written:
@@ -143,7 +157,7 @@ class Replay:
                     add_reader(buffers[slot], events[at])
                 queue.flush()
             except BaseException:
-                settle(queue, self._jobs(slots))
+                settle(queue, self._jobs(buffers, scalars))
                 raise
         submission = Submission(queue, events, [events[at] for at in self._terminal])
         if seconds > COUNTED:
@@ -156,7 +170,7 @@ class Replay:
         self._queue.check_kernel(launch.kernel, len(launch.args), launch.group_size)
         for position, arg in enumerate(launch.args):
             if isinstance(arg, str):
-                if arg in self._buffers and arg not in launch.reads and arg not in launch.writes:
+                if arg in self.buffers and arg not in launch.reads and arg not in launch.writes:
                     raise ValueError(
                         f"argument {position} of {name} is slot {arg!r}, a Buffer that is neither in reads nor in "
                         "writes"
@@ -175,41 +189,38 @@ class Replay:
             if not isinstance(arg, str):
                 constants += (position, arg)
             else:
-                (scalars if arg in self._scalars else buffers).extend((position, at[arg]))
+                (scalars if arg in self.scalars else buffers).extend((position, at[arg]))
         kernel = launch.kernel.twin(tuple(constants))
         grid = Grid(launch.groups, launch.group_size)
         return _Step(kernel, grid, _picker(buffers), _picker(scalars), order)
 
-    def _bind(self, slots: Mapping[str, Any]) -> tuple[list[Buffer], list[Any], bool]:
-        """The Buffers by slot, checked; the list that the steps' pickers take values from; whether host memory is among
-        them.
-        """
+    def _values(self, buffers: Sequence[Any], scalars: Sequence[Any]) -> tuple[list[Any], bool]:
+        """The list that the steps' pickers take values from, all checked; and whether host memory is among them."""
         space = self._queue.space
         values: list[Any] = [*self._positions]
-        try:
-            buffers = list(map(slots.__getitem__, self._buffers))
-            scalars = list(map(slots.__getitem__, self._scalars))
-        except KeyError as error:
-            raise ValueError(
-                f"slot {error} was given nothing; its slots: {', '.join((*self._buffers, *self._scalars))}"
-            ) from None
         borrowed = False
         for buffer in buffers:
             if type(buffer) is not Buffer or buffer.space is not space:
-                raise self._refusal(slots)
+                raise self._refusal(buffers, scalars)
             if buffer.host is not None:
                 borrowed = True
             values.append(buffer.cl)
         for scalar in scalars:
             if not isinstance(scalar, np.generic):
-                raise self._refusal(slots)
+                raise self._refusal(buffers, scalars)
         values += scalars
-        return buffers, values, borrowed
+        return values, borrowed
 
-    def _refusal(self, slots: Mapping[str, Any]) -> Exception:
+    def _shares_written(self, buffers: Sequence[Buffer]) -> bool:
+        """Whether a slot that is written has the Buffer of another one."""
+        if len(set(buffers)) == len(buffers):
+            return False
+        counts = Counter(buffers)
+        return any(counts[buffers[slot]] > 1 for slot, _ in self._written)
+
+    def _refusal(self, buffers: Sequence[Any], scalars: Sequence[Any]) -> Exception:
         """What to raise for the first value that does not fit its slot."""
-        for name in self._buffers:
-            value = slots[name]
+        for name, value in zip(self.buffers, buffers, strict=True):
             if type(value) is not Buffer:
                 return TypeError(f"slot {name!r} is read or written: pass a Buffer, not a {type(value).__name__}")
             if value.space is not self._queue.space:
@@ -217,14 +228,16 @@ class Replay:
                     f"slot {name!r} was given {value!r}, which belongs to another context than {self._queue!r}; "
                     "copy it through the host"
                 )
-        name = next(name for name in self._scalars if not isinstance(slots[name], np.generic))
+        slots = zip(self.scalars, scalars, strict=True)
+        name, scalar = next((name, scalar) for name, scalar in slots if not isinstance(scalar, np.generic))
         return TypeError(
             f"slot {name!r} is neither read nor written: pass a NumPy scalar of the type that the kernel declares, "
-            f"not a {type(slots[name]).__name__}"
+            f"not a {type(scalar).__name__}"
         )
 
-    def _jobs(self, slots: Mapping[str, Any]) -> list[KernelJob]:
+    def _jobs(self, buffers: Sequence[Any], scalars: Sequence[Any]) -> list[KernelJob]:
         """The launches as jobs of a JobGraph."""
+        slots = dict(zip((*self.buffers, *self.scalars), (*buffers, *scalars), strict=True))
         return [
             KernelJob(
                 launch.kernel,

@@ -98,12 +98,16 @@ class Queue(Commands):
         """
         with self.lock:
             unfinished = self._in_flight.all()
-            event = self.marker()
-        status = self.settle(event)
-        if not ended(event):
-            raise failure(status, f"waiting for all commands on {self.facts.name!r}")
+            events = self._unended()
+        for event in reversed(events):  # the last one usually waits for the others
+            if not ended(event):
+                status = self.settle(event)
+                if not ended(event):
+                    raise failure(status, f"waiting for all commands on {self.facts.name!r}")
         with self.lock:
-            self._in_flight.drop(unfinished)
+            if unfinished:
+                self._in_flight.drop(unfinished)
+            self._forget(events)
 
     def pin(self, nbytes: int) -> np.ndarray[Any, Any]:
         """New pinned host memory, as bytes, for direct copies to and from the device. It is freed with the array."""

@@ -112,7 +112,7 @@ def test_a_buffer_that_the_driver_refuses_is_no_memory_error_unless_it_says_so(q
 
 def test_a_status_that_the_driver_does_not_give(queue: Queue, monkeypatch: pytest.MonkeyPatch) -> None:
     """A command counts as running, so that its memory stays, and who waits gets the driver's error."""
-    event = queue.marker()
+    event = queue.fill(queue.arena.take(64), b"\0", 64)
     queue.wait(event)
 
     def lose(*_: Any) -> int:

@@ -49,16 +49,19 @@ class ReadyCall:
         self._set(executable)
 
     def _set(self, executable: Executable) -> None:
-        """Settles which plan is launched."""
+        """Settles which plan is launched, and in which place its launches take each array and each number."""
         self._executable = executable
         self._lean: ReadyCall | None = None
-        self._scratch = dict(executable.plan.scratch)
-        self._settled = {
-            **self._numbers,
-            **{name: table.buffer for name, table in executable.tables.items()},
-            **{name: array.buffer for name, array in self._own.items()},
-        }
-        self._replay = executable.replay(self._constants, self._numbers)
+        replay = executable.replay(self._constants, self._numbers)
+        tables = {name: table.buffer for name, table in executable.tables.items()}
+        settled = {**self._numbers, **tables, **{name: array.buffer for name, array in self._own.items()}}
+        self._replay = replay
+        self._buffers = [settled.get(name) for name in replay.buffers]
+        self._scalars = [settled.get(name) for name in replay.scalars]
+        self._places = places = {name: place for place, name in enumerate(replay.buffers)}
+        self._inputs_at = [(k, places[name]) for k, name in enumerate(self._names) if name in places]
+        self._results_at = [(k, places[f"out{k}"]) for k in range(len(self._outputs)) if f"out{k}" in places]
+        self._scratch_at = [(places[name], nbytes) for name, nbytes in executable.plan.scratch.items()]
 
     def lean(self) -> ReadyCall | None:
         """The same call by the lean plan, if there is one."""
@@ -75,41 +78,46 @@ class ReadyCall:
         return fits and apart and not out.first
 
     def __call__(
-        self, context: Context, arrays: Iterable[DeviceArray], wait_for: Sequence[Any], out: DeviceArray | None = None,
+        self, context: Context, arrays: Sequence[DeviceArray], wait_for: Sequence[Any], out: DeviceArray | None = None,
         instead: Mapping[str, Any] | None = None,
     ) -> list[DeviceArray]:  # fmt: skip
         """One result per output, not waited for. context: the one it was prepared for. arrays: its arguments but
         numbers and own arrays, in their order. out: what it `takes`. instead: buffers that take the place of the plan's
         tables, and numbers that take the place of those it was prepared for.
         """
-        queue, arrays = context.queue, tuple(arrays)
+        if len(arrays) != len(self._names):
+            raise ValueError(f"{len(arrays)} arrays for {len(self._names)} arguments")
         results = [out] if out is not None else [empty(shape, dtype, context) for shape, dtype in self._outputs]
-        slots: dict[str, Any] = dict(self._settled)
-        for name, array in zip(self._names, arrays, strict=True):
-            slots[name] = array.buffer
-        if instead is not None:
-            slots |= instead
-        for k, result in enumerate(results):
-            slots[f"out{k}"] = result.memory
+        buffers, scalars = self._buffers.copy(), self._scalars
+        for k, place in self._inputs_at:
+            buffers[place] = arrays[k].buffer
+        if instead:
+            scalars = [instead.get(name, own) for name, own in zip(self._replay.scalars, scalars, strict=True)]
+            for name in self._places.keys() & instead.keys():
+                buffers[self._places[name]] = instead[name]
+        for k, place in self._results_at:
+            buffers[place] = results[k].memory
         try:
-            self._launch(queue, slots, wait_for)
+            self._launch(context.queue, buffers, scalars, wait_for)
         except DeviceMemoryError:
             lean = self.lean()
             if lean is None:
                 raise
-            del results, slots  # their memory may be needed
+            del results, buffers  # their memory may be needed
             return lean(context, arrays, wait_for, out, instead)
         return results
 
-    def _launch(self, queue: Any, slots: dict[str, Any], wait_for: Sequence[Any]) -> None:
-        """Launches the plan on arrays by name."""
+    def _launch(self, queue: Any, buffers: list[Any], scalars: list[Any], wait_for: Sequence[Any]) -> None:
+        """Launches the plan on arrays and numbers in their places."""
         with translated():
-            scratch = {name: take(queue, nbytes) for name, nbytes in self._scratch.items()}
+            scratch = []
             try:
-                slots |= scratch
-                self._replay.submit(slots, wait_for)
+                for place, nbytes in self._scratch_at:
+                    buffers[place] = take(queue, nbytes)
+                    scratch.append(buffers[place])
+                self._replay.submit_values(buffers, scalars, wait_for)
             finally:
-                for buffer in scratch.values():
+                for buffer in scratch:
                     queue.arena.give(buffer)
 
 

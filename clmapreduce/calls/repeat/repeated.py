@@ -89,6 +89,13 @@ def run(
     return prepared.run()
 
 
+def ready_call(what: Hashable, values: Sequence[Any], mode: str, more: Mapping[str, Any]) -> ReadyCall | None:
+    """The ready call that `run` makes in a mode, where there is one by now."""
+    context, request = _request(what, values, Options(mode), more)
+    entry = None if context is None else context.caches().repeated.get(request)
+    return entry if type(entry) is ReadyCall else None
+
+
 def _request(
     what: Hashable, values: Sequence[Any], options: Options, more: Mapping[str, Any]
 ) -> tuple[Context | None, CallRequest | None]:

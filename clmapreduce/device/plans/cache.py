@@ -136,10 +136,30 @@ class ReadyCalls(Cache[Any]):
                 self._entries.clear()
 
 
+class QuickCalls:
+    """Ready calls since the last `renew_calls`, found by one look. Where there are too many, all are dropped."""
+
+    def __init__(self) -> None:
+        self._entries: dict[Hashable, Any] = {}
+        self._made = _renewals
+
+    def get(self, key: Hashable) -> Any:
+        """The entry under a key, None where there is none."""
+        if self._made != _renewals:
+            self._entries, self._made = {}, _renewals
+        return self._entries.get(key)
+
+    def put(self, key: Hashable, entry: Any) -> None:
+        """Adds an entry."""
+        if len(self._entries) >= CALLS:
+            self._entries = {}
+        self._entries[key] = entry
+
+
 class Caches:
     """The caches of one owner: a context, or in a context ranges or a user's plan. plans: built plans by `PlanRequest`.
     calls: ready calls by `CallRequest`. operations: those of arrays' operators. repeated: those of primitives, None for
-    one that was seen once.
+    one that was seen once. quick: ready calls by an operation and its arrays' shapes and dtypes.
     """
 
     def __init__(self) -> None:
@@ -147,3 +167,4 @@ class Caches:
         self.calls: Cache[Any] = ReadyCalls(CALLS)
         self.operations: Cache[Any] = ReadyCalls(OPERATIONS)
         self.repeated: Cache[Any] = ReadyCalls(CALLS)
+        self.quick = QuickCalls()

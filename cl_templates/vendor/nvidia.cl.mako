@@ -3,7 +3,7 @@
 <%namespace name="fast_exponentials" file="portable/fast_exponentials.cl.mako"/>
 <%namespace name="functions" file="portable/functions.cl.mako"/>
 <%namespace name="places" file="portable/places.cl.mako"/>
-<%! from cl_templates.vectors import split %>
+<%! from cl_templates.vectors import split, typed %>
 <%namespace name="arctangents" file="/elementary/arctangents.cl.mako"/>
 <%namespace name="fast" file="/elementary/fast.cl.mako"/>
 <%namespace name="words" file="/elementary/words.cl.mako"/>
@@ -284,6 +284,37 @@ INLINE uint cmr_bfloat_pair_${T}(${T} low, ${T} high) {
     uint r;
     asm("cvt.rn.bf16x2.f32 %0, %1, %2;" : "=r"(r) : "f"(high), "f"(low));
     return r;
+}
+</%def>
+## Arrays of float16: an instruction for each number.
+<%def name="from_half(T)">
+<%
+lanes = split(T)[1]
+bits = typed("ushort", lanes)
+%>
+INLINE ${T} cmr_from_half_${T}(${bits} bits) {
+% if lanes > 1:
+    return (${T})(cmr_from_half_${typed("float", lanes // 2)}(bits.lo), cmr_from_half_${typed("float", lanes // 2)}(bits.hi));
+% else:
+    float r;
+    asm("cvt.f32.f16 %0, %1;" : "=f"(r) : "h"(bits));
+    return r;
+% endif
+}
+</%def>
+<%def name="to_half(T)">
+<%
+S, lanes = split(T)
+bits = typed("ushort", lanes)
+%>
+INLINE ${bits} cmr_to_half_${T}(${T} x) {
+% if lanes > 1:
+    return (${bits})(cmr_to_half_${typed(S, lanes // 2)}(x.lo), cmr_to_half_${typed(S, lanes // 2)}(x.hi));
+% else:
+    ushort r;
+    asm("cvt.rn.f16.${"f32" if S == "float" else "f64"} %0, %1;" : "=h"(r) : "${"f" if S == "float" else "d"}"(x));
+    return r;
+% endif
 }
 </%def>
 <%def name="half_round(T)">

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 def accumulators_on(bound: Bound, facts: Facts) -> DType:
     """How an operator's accumulators lie in memory on a device."""
-    return (bound if facts.fp16 else in_float32(bound)).layout
+    return (bound if facts.computes_halves else in_float32(bound)).layout
 
 
 class PlanRequest(ABC):
@@ -39,7 +39,7 @@ class PlanRequest(ABC):
 
     def planned(self, facts: Facts) -> Plan:
         """The plan on a device, also on one that does not compute with float16."""
-        return (self if facts.fp16 else self.in_float32()).plan(facts)
+        return (self if facts.computes_halves else self.in_float32()).plan(facts)
 
     def in_float32(self) -> Self:
         """The same request with float32 in formulas where they had float16; arrays of float16 hold bits."""

@@ -190,7 +190,7 @@ class Pipeline(Primitive):
     def traced(self, arguments: Arguments, accumulate: Accumulate) -> TracedPipeline:
         """The pipeline for arguments of these kinds."""
         context = arguments.context
-        key = (arguments.signature, arguments.line == 1, accumulate, context.device.fp64, context.facts.fp16)
+        key = (arguments.signature, arguments.line == 1, accumulate, context.device.fp64, context.facts.computes_halves)
         traced = self._traced.get(key) or self._traced.get((key, arguments.line))
         if traced is None:
             traced = self._trace_program(arguments, accumulate)
@@ -205,7 +205,7 @@ class Pipeline(Primitive):
         if single and program.length not in (None, 1):
             program = self.program(arguments.signature, accumulate, fp64, False, arguments.line)
         outputs = tuple(value_dtype(value) for value in program.outputs)
-        run = program if facts.fp16 else in_float32(program)
+        run = program if facts.computes_halves else in_float32(program)
         kinds = tuple(value_dtype(value) for value in run.outputs)
         return TracedPipeline(program, outputs, Chain(run, kinds), None if run.partials else Fused(run, kinds))
 

@@ -20,7 +20,8 @@ def fresh(context: cm.Context, monkeypatch: pytest.MonkeyPatch) -> cm.Context:
     """A context of its own, a table that holds nothing, and one or two numbers of a box to vary, by a step."""
     monkeypatch.setattr(tuned, "__version__", secrets.token_hex(8))
     monkeypatch.setattr(tuned, "TABLE", tuned.BoxStore())
-    sequential, parallel = {"unroll": (1, 8), "groups": (64, 128)}, {"unroll": (1, 2), "block": (32, 64)}
+    block = (256, 512) if context.facts.kind == "gpu" else (32, 64)  # a default, and the double
+    sequential, parallel = {"unroll": (1, 8), "groups": (64, 128)}, {"unroll": (1, 2), "block": block}
     monkeypatch.setattr(LineBoxes, "limits", {ComputeMode.SEQUENTIAL: sequential, ComputeMode.PARALLEL: parallel})
     monkeypatch.setattr(Lanes, "limits", {ComputeMode.SEQUENTIAL: {"least": (1024, 2048)}})
     walk = {ComputeMode.SEQUENTIAL: {"least": (1024, 2048)}, ComputeMode.PARALLEL: {"least": (64, 128)}}

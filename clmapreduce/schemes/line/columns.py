@@ -15,7 +15,7 @@ from clmapreduce.reductions.base import Bound
 from clmapreduce.reductions.text import OperatorText
 from clmapreduce.schemes.common.boxes import LaunchBox, within_local_memory
 from clmapreduce.schemes.common.kernel_data import Target
-from clmapreduce.schemes.common.vectors import has_vectors, lanes_of
+from clmapreduce.schemes.common.vectors import lanes_of
 from clmapreduce.schemes.line.line_kernel import LineText, inputs_of
 
 MOST_VECTORS, MOST_BYTES = 128, 16384
@@ -130,8 +130,7 @@ def _merging(columns: Columns, bound: Bound, mode: ComputeMode, box: LaunchBox, 
 def _lanes(layout: Layout, bound: Bound, columns: Columns, facts: Facts, box: LaunchBox) -> int:
     """Columns of a vector. On CPUs a row's last vector may overlap the one before; elsewhere vectors are aligned."""
     formula, tail = layout.formula, layout.tail
-    values = formula.spreads and has_vectors(formula.dtypes, facts)
-    in_lanes = bound.vectorisable and values and (tail is None or lanes_of(layout, facts))
+    in_lanes = bound.vectorisable and formula.spreads and (tail is None or lanes_of(layout))
     lanes = box.lanes(max(formula.widest, 1), in_lanes)
     while lanes > columns.width or (facts.kind != "cpu" and columns.width % lanes):
         lanes //= 2

@@ -11,7 +11,6 @@ from clmapreduce.plan import ROWS, Facts, LocalArray, Plan, Stage
 from clmapreduce.reductions.text import OperatorText
 from clmapreduce.schemes.common.boxes import LaunchBox, within_local_memory
 from clmapreduce.schemes.common.kernel_data import Target
-from clmapreduce.schemes.common.vectors import has_vectors
 from clmapreduce.schemes.line.fused_line import Fused, View
 from clmapreduce.schemes.line.line_kernel import LineText
 
@@ -88,9 +87,9 @@ def plan_fused(
         box = within_local_memory(box, item_bytes, facts)
     widest = max((d.itemsize for d in fused.dtypes), default=1)
     side_by_side = not together and mode is ComputeMode.SEQUENTIAL and lines.count > 1 and fused.vectorisable
-    lanes, along = box.lanes(widest, side_by_side and has_vectors(fused.dtypes, facts)), 1
+    lanes, along = box.lanes(widest, side_by_side), 1
     in_vectors = facts.kind == "cpu" and length >= IN_VECTORS and length % lanes * REST <= length
-    if in_vectors and lanes > 1 and fused.fits_vectors(facts):
+    if in_vectors and lanes > 1 and fused.fits_vectors:
         lanes, along = 1, lanes
     fixed = length if 0 < length <= FIXED else 0
     staged = None

@@ -13,14 +13,13 @@ from clmapreduce.formula.functions import cast
 from clmapreduce.formula.guard import condition_of
 from clmapreduce.formula.node import Record, Value, components, postorder
 from clmapreduce.formula.text.statements import Statements
-from clmapreduce.plan import Facts, LocalArray
+from clmapreduce.plan import LocalArray
 from clmapreduce.program.phases import Phase, constants, phases
 from clmapreduce.program.program import Program, varies
 from clmapreduce.program.step import Step
 from clmapreduce.reductions.text import OperatorText
 from clmapreduce.schemes.common.local_arrays import accumulators
 from clmapreduce.schemes.common.stores import guarded_text, store_text, store_value
-from clmapreduce.schemes.common.vectors import has_vectors
 
 READ_IN_VECTORS = (Access.VECTOR, Access.ARGUMENT, Access.SINGLE, Access.ROW, Access.LINE)
 """Accesses of inputs that a vector along the line can read."""
@@ -149,14 +148,15 @@ class Fused(HasContent):
         read, outputs = self.staged or ([], [])
         return tuple(LocalArray(f"staged_{name}", kind, block * (length | 1)) for name, kind in (*read, *outputs))
 
-    def fits_vectors(self, facts: Facts) -> bool:
+    @property
+    def fits_vectors(self) -> bool:
         """Whether one line may be walked in vectors: no element needs those before it, and lanes may change places.
         Places of extrema gain nothing by it.
         """
         bounds = [step.bound for step in self.program.steps]
         steps_fit = all(bound.commutative and bound.vectorisable and not bound.locates for bound in bounds)
         read = all(operand.access in READ_IN_VECTORS for operand in self.inputs)
-        return self.vectorisable and has_vectors(self.dtypes, facts) and steps_fit and read and not self.carries
+        return self.vectorisable and steps_fit and read and not self.carries
 
     @property
     def carries(self) -> bool:

@@ -39,7 +39,7 @@ def plan_map(layout: Layout, line: Line, mode: ComputeMode, facts: Facts, box: L
     """The plan of out[i] = f(in[i], …) for every index of the line; needs length ≥ 1."""
     layout = layout.within(line.window)
     formula = layout.formula
-    lanes = box.lanes(layout.widest, lanes_of(layout, facts))
+    lanes = box.lanes(layout.widest, lanes_of(layout))
     groups, share = line.shares(facts.compute_units * box.groups, box.block * lanes * box.unroll)
     streaming = layout.streaming and lanes * min(d.itemsize for d in layout.outputs) >= 16
     target = Target.of(mode, facts, line.narrow, streaming)

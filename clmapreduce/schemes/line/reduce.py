@@ -21,7 +21,7 @@ from clmapreduce.reductions.text import OperatorText
 from clmapreduce.schemes.common.boxes import LaunchBox, within_local_memory
 from clmapreduce.schemes.common.kernel_data import Target, subgroup
 from clmapreduce.schemes.common.local_arrays import accumulators
-from clmapreduce.schemes.common.vectors import lanes_of, vectorisable
+from clmapreduce.schemes.common.vectors import lanes_of
 from clmapreduce.schemes.line.line_kernel import LineText, in_windows, inputs_of
 
 GROUP_TILES = 4
@@ -117,8 +117,8 @@ def reduce_stage(
     layout = layout.within(line.window)
     formula = layout.formula
     warps = not bound.commutative and min(subgroup(mode, facts), box.block) > 1
-    in_lanes = bound.vectorisable and vectorisable(formula, facts)
-    spreads = warps and bound.spreads and lanes_of(layout, facts, spreads=True)
+    in_lanes = bound.vectorisable and formula.vectorisable
+    spreads = warps and bound.spreads and lanes_of(layout, spreads=True)
     lanes = box.lanes(_bytes_of_lane(formula, facts), in_lanes or spreads)
     width = box.block if bound.commutative or warps else 1
     tile = width * lanes * box.unroll * box.streams
@@ -202,6 +202,6 @@ def _bytes_of_lane(formula: Formula, facts: Facts) -> int:
 def _fitting_blocks(formula: Formula, bound: Bound, line: Line, facts: Facts, box: LaunchBox) -> LaunchBox:
     """More groups, where one group's blocks would outrun the counter that numbers them."""
     limit = OperatorText(bound).block_limit
-    lanes = box.lanes(_bytes_of_lane(formula, facts), bound.vectorisable and vectorisable(formula, facts))
+    lanes = box.lanes(_bytes_of_lane(formula, facts), bound.vectorisable and formula.vectorisable)
     blocks = -(-line.span // (limit * box.block * lanes * box.unroll))
     return replace(box, groups=max(box.groups, -(-blocks // facts.compute_units))) if blocks > 1 else box

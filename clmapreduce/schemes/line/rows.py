@@ -12,7 +12,6 @@ from clmapreduce.reductions.base import Bound
 from clmapreduce.reductions.text import OperatorText
 from clmapreduce.schemes.common.boxes import LaunchBox
 from clmapreduce.schemes.common.kernel_data import Target
-from clmapreduce.schemes.common.vectors import vectorisable
 from clmapreduce.schemes.line.line_kernel import LineText, inputs_of
 
 
@@ -43,7 +42,7 @@ def plan_located_rows(layout: Layout, bound: Bound, lines: Lines, facts: Facts, 
     """The plan of one place per row, for the sequential mode."""
     formula, mode = layout.formula, ComputeMode.SEQUENTIAL
     narrow = Line(lines.count * lines.length).narrow
-    lanes = box.lanes(max(formula.widest, 1), bound.vectorisable and vectorisable(formula, facts))
+    lanes = box.lanes(max(formula.widest, 1), bound.vectorisable and formula.vectorisable)
     target = Target.of(mode, facts, narrow)
     spec = LocateRowsText(target, layout.outputs, layout.tail, False, bound, formula, lanes, box.unroll)
     share = -(-lines.count // (facts.compute_units * box.groups))

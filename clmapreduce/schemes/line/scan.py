@@ -57,7 +57,7 @@ def plan_scan(
         reduce_box = within_local_memory(reduce_box, wide.layout.itemsize, facts)
     widest = max(layout.widest, *(c.dtype.itemsize for c in narrow_op.components))
     # a scan's lanes keep their order, so a non-commutative operator may use them; records and complex numbers have none
-    plain = lanes_of(layout, facts, narrow_op.spreads) and all(
+    plain = lanes_of(layout, narrow_op.spreads) and all(
         (d.names is None or is_extended(d)) and d.kind != "c"
         for d in (narrow_op.result if narrow_op.spreads else narrow_op.value, *(c.dtype for c in narrow_op.components))
     )

@@ -19,7 +19,7 @@ from clmapreduce.reductions.text import OperatorText
 from clmapreduce.schemes.common.boxes import LaunchBox, within_local_memory
 from clmapreduce.schemes.common.kernel_data import Target
 from clmapreduce.schemes.common.local_arrays import accumulators
-from clmapreduce.schemes.common.vectors import lanes_of, vectorisable
+from clmapreduce.schemes.common.vectors import lanes_of
 from clmapreduce.schemes.line.line_kernel import LineText, in_windows, inputs_of
 from clmapreduce.schemes.line.reduce import merge_stage
 
@@ -102,7 +102,7 @@ def plan_unfold(
     bound, ends = powers.bound, layout if reduction is None else reduction.layout
     into = None if reduction is None else reduction.bound
     components = [*bound.components, *(into.components if into is not None else ())]
-    plain = bound.vectorisable and lanes_of(layout, facts) and vectorisable(ends.formula, facts)
+    plain = bound.vectorisable and lanes_of(layout) and ends.formula.vectorisable
     widest = powers.dtype.itemsize if box.block == 1 else max(c.dtype.itemsize for c in components)
     lanes = box.lanes(max(widest, ends.widest), plain and (into is None or into.vectorisable))
     rows = box.unroll

@@ -12,7 +12,7 @@ from clmapreduce.modes import ComputeMode, Scope
 from clmapreduce.plan import Facts, Plan
 from clmapreduce.schemes.common.boxes import Limits
 from clmapreduce.schemes.common.kernel_data import Target
-from clmapreduce.schemes.common.vectors import AHEAD, has_vectors, vectorisable
+from clmapreduce.schemes.common.vectors import AHEAD
 from clmapreduce.schemes.segments.boxes import LanesBox, lanes_box
 from clmapreduce.schemes.segments.chunks import ChunkKernel, ChunkText, plan_chunks, several
 from clmapreduce.schemes.segments.lanes_kernel import LanesText, window_formula
@@ -32,9 +32,8 @@ def takes_lanes(layout: SegmentLayout, domain: Segments, mode: ComputeMode, fact
         mode is ComputeMode.SEQUENTIAL
         and facts.kind == "cpu"
         and domain.columns == 1
-        and vectorisable(layout.formula, facts)
+        and layout.formula.vectorisable
         and op.vectorisable
-        and has_vectors([c.dtype for c in op.components], facts)
         and layout.stored.names is None
     )
 

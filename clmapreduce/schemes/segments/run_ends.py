@@ -16,7 +16,6 @@ from clmapreduce.modes import ComputeMode, Scope
 from clmapreduce.plan import Facts, LocalArray, Plan, Stage
 from clmapreduce.schemes.common.boxes import LaunchBox, within_local_memory
 from clmapreduce.schemes.common.kernel_data import KernelText, Target
-from clmapreduce.schemes.common.vectors import vectorisable
 from clmapreduce.schemes.line.bases import ADDED, BasesText
 from clmapreduce.schemes.segments.keys import KeysText
 from clmapreduce.schemes.segments.segment_kernel import Computed
@@ -67,7 +66,7 @@ def plan_marks(
     one of the run that ends there or the first one of the run that follows, and the first key of all behind the others.
     box: of the scan over chunks.
     """
-    fours = changes.inputs[0].dtype.kind in "iuf" and vectorisable(changes, facts)
+    fours = changes.inputs[0].dtype.kind in "iuf" and changes.vectorisable
     text = MarksText(changes, line.narrow, last, fours)
     target = Target.of(mode, facts, line.narrow)
     marks = MarksKernel(target, text, with_keys)

@@ -17,7 +17,7 @@ from clmapreduce.reductions.text import OperatorText
 from clmapreduce.schemes.common.boxes import LaunchBox, within_local_memory
 from clmapreduce.schemes.common.kernel_data import KernelText, Target
 from clmapreduce.schemes.common.local_arrays import accumulators
-from clmapreduce.schemes.common.vectors import AHEAD, vectorisable
+from clmapreduce.schemes.common.vectors import AHEAD
 from clmapreduce.schemes.line.reduce import reduce_stage, with_shares
 from clmapreduce.schemes.segments.keys import KeysText
 
@@ -125,7 +125,7 @@ class RunsProblem:
 
     def _vectors(self, facts: Facts) -> bool:
         """Whether items compare vectors of keys."""
-        return self.mode is ComputeMode.SEQUENTIAL and facts.kind == "cpu" and vectorisable(self.changes, facts)
+        return self.mode is ComputeMode.SEQUENTIAL and facts.kind == "cpu" and self.changes.vectorisable
 
     def _stretch(self, facts: Facts) -> int:
         """Pairs of an item and turn."""

@@ -11,7 +11,6 @@ from clmapreduce.modes import ComputeMode, Scope
 from clmapreduce.plan import Facts, LocalArray, Plan
 from clmapreduce.schemes.common.boxes import Limits
 from clmapreduce.schemes.common.kernel_data import Target, subgroup
-from clmapreduce.schemes.common.vectors import vectorisable
 from clmapreduce.schemes.segments.boxes import TEAM_COLUMNS, TeamBox, team_box
 from clmapreduce.schemes.segments.chunks import ChunkKernel, ChunkText, plan_chunks, several
 from clmapreduce.schemes.segments.scheme import SegmentScheme
@@ -28,7 +27,7 @@ def suits_teams(layout: SegmentLayout, facts: Facts, columns: int = 1) -> bool:
     plain = alone and all(variable.access in (Access.VECTOR, Access.GATHERED) for variable in layout.formula.inputs)
     dtypes = (op.tile.value, *(c.dtype for c in (*op.tile.components, *op.whole.components)))
     plain = plain and all(dtype.names is None and dtype.kind != "c" for dtype in dtypes)
-    plain = plain and vectorisable(layout.formula, facts)
+    plain = plain and layout.formula.vectorisable
     return plain and op.tile.layout.itemsize <= 16 and facts.max_group_size >= TEAM
 
 

@@ -11,7 +11,6 @@ from clmapreduce.modes import ComputeMode, Scope
 from clmapreduce.plan import Plan
 from clmapreduce.schemes.common.boxes import Limits
 from clmapreduce.schemes.common.kernel_data import Target
-from clmapreduce.schemes.common.vectors import vectorisable
 from clmapreduce.schemes.segments.boxes import SegmentBox, walk_box
 from clmapreduce.schemes.segments.chunks import ChunkKernel, ChunkText, plan_chunks, several
 from clmapreduce.schemes.segments.scheme import SegmentScheme
@@ -44,7 +43,7 @@ class Walk(SegmentScheme[SegmentBox]):
     def plan(self, box: SegmentBox, looks: bool = False) -> Plan:
         layout, domain = self.layout.chained, self.domain
         numbers_only = layout.stored.names is None and not is_complex(layout.stored)
-        lanes = box.lanes(layout.formula.widest, vectorisable(layout.formula, self.facts) and numbers_only)
+        lanes = box.lanes(layout.formula.widest, layout.formula.vectorisable and numbers_only)
         most = lanes * box.vectors
         full, remainder = divmod(domain.columns, most)
         rest = tuple(1 << k for k in reversed(range(most.bit_length())) if remainder >> k & 1)

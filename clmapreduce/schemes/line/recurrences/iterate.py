@@ -12,7 +12,6 @@ from clmapreduce.plan import Arguments, Facts, Plan, Stage
 from clmapreduce.reductions.recurrences.iteration import Iteration, IterationText
 from clmapreduce.schemes.common.boxes import LaunchBox
 from clmapreduce.schemes.common.kernel_data import Target
-from clmapreduce.schemes.common.vectors import vectorisable
 from clmapreduce.schemes.line.line_kernel import LineText
 
 
@@ -37,7 +36,7 @@ def plan_iterate(
 ) -> Plan:
     """The plan of an iteration of every start of a line, row by row."""
     dtype, step = iteration.dtype, iteration.step
-    plain = (dtype.names is None or is_pair(dtype)) and vectorisable(start, facts) and vectorisable(step, facts)
+    plain = (dtype.names is None or is_pair(dtype)) and start.vectorisable and step.vectorisable
     sequential = mode is ComputeMode.SEQUENTIAL
     lanes = box.lanes(max(start.widest, step.widest), plain and sequential)
     if facts.kind != "cpu" and iteration.length > 1 and line.length % lanes:

@@ -61,7 +61,7 @@ class SingleRecurrenceText(SingleScanText):
 def plan_recurrence_in_one_pass(layout: Layout, bound: Recurrent, line: Line, facts: Facts, box: LaunchBox) -> Plan:
     """The plan of a recurrence in the parallel mode, where groups may wait for each other."""
     itemsize = bound.result.itemsize
-    plain = lanes_of(layout, facts, spreads=True) and bound.result.kind != "c"
+    plain = lanes_of(layout, spreads=True) and bound.result.kind != "c"
     # what items pass on costs the more, the more numbers a state has: then fewer items have twice the elements
     rows = box.unroll * (2 if bound.steady and len(bound.states) > 1 else 1)
     spec = SingleRecurrenceText(

@@ -9,11 +9,21 @@
 ## Opens the kernel's body. gate: (place, whether set): the kernel takes one more array, `gate`, and has something to do where its number there is so; else groups may end at once.
 <%def name="open_kernel(name, parameters, items=None)">
 #define CMR_LOCAL_ID ((idx)get_local_id(0))
-#define CMR_GROUP ((idx)(get_group_id(0) + get_global_offset(0) / ${items or block} + get_global_offset(1) + (get_global_offset(2) << 30)))
+<% group = f"((idx)(get_group_id(0) + get_global_offset(0) / {items or block} + get_global_offset(1) + (get_global_offset(2) << 30)))" %>
+#define CMR_GROUP ${"row_group" if per_row else group}
 __kernel ${"" if registers else f"__attribute__((reqd_work_group_size({items or block}, 1, 1)))"}${attribute(subgroup) if subgroup > 1 else ""}
-void ${name}(${", ".join(parameters + (["__global const int *restrict gate"] if gate else []))}) {
+<%
+more = (["__global const int *restrict gate"] if gate else []) + (["const idx row_length", "const idx row_groups"] if per_row else [])
+%>
+void ${name}(${", ".join(parameters + more)}) {
 % if gate:
 cmr_end_unless_int(${"" if gate[1] else "!"}gate[${gate[0]}]);
+% endif
+% if per_row:
+const idx row = ${group} / row_groups, row_group = ${group} - row * row_groups;
+% for array, elements in per_row:
+${array} += (size_t)row * ${elements};
+% endfor
 % endif
 </%def>
 ## Where the count is known and small, one guarded statement per round: PoCL takes seconds to build a loop between barriers.

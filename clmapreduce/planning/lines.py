@@ -19,20 +19,20 @@ from clmapreduce.reductions.recurrences.base import Recurrent
 from clmapreduce.reductions.recurrences.iteration import Iteration
 from clmapreduce.schemes.common.boxes import LaunchBox, within_registers
 from clmapreduce.schemes.line.map import plan_map
-from clmapreduce.schemes.line.prefix import Queries, plan_prefix
 from clmapreduce.schemes.line.recurrences.iterate import plan_iterate
 from clmapreduce.schemes.line.recurrences.recurrence import plan_recurrence
 from clmapreduce.schemes.line.recurrences.single_pass import plan_recurrence_in_one_pass
 from clmapreduce.schemes.line.reduce import plan_reduce
-from clmapreduce.schemes.line.scan import Prefixes, plan_scan
+from clmapreduce.schemes.line.scans.prefix import Queries, plan_prefix
+from clmapreduce.schemes.line.scans.scan import Prefixes, plan_scan
+from clmapreduce.schemes.line.scans.single_scan import takes_one_pass
+from clmapreduce.schemes.line.scans.upsweep import plan_upsweep
 from clmapreduce.schemes.line.series.power_series import plan_power_series
 from clmapreduce.schemes.line.series.power_sum import PowerSum, plan_power_sum
 from clmapreduce.schemes.line.series.series_function import SeriesFunction, plan_series_function
-from clmapreduce.schemes.line.single_scan import takes_one_pass
 from clmapreduce.schemes.line.sorting.line_sort import plan_sort
 from clmapreduce.schemes.line.sorting.sort_problem import SortProblem
 from clmapreduce.schemes.line.unfold import Powers, plan_unfold
-from clmapreduce.schemes.line.upsweep import plan_upsweep
 
 if TYPE_CHECKING:
     from typing_extensions import Self

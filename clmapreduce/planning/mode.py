@@ -16,6 +16,10 @@ ITEM_LINE = 4096
 GROUP_LINE_CPU, GROUP_LINE = 8192, 65536
 """In the parallel mode: lines up to this long are walked by one group, on CPUs and elsewhere."""
 
+LONG_ROW, ROWS_A_UNIT = 1 << 16, 2
+"""Rows at least so long, at most so many for each compute unit, leave most of a device idle where a group walks each.
+"""
+
 
 def choose_mode(word: str, facts: Facts) -> ComputeMode:
     """The compute mode for a `mode=` word: on CPUs one work-item walks a tile with explicit vectors, elsewhere groups
@@ -30,6 +34,12 @@ def choose_mode(word: str, facts: Facts) -> ComputeMode:
     if mode is not None:
         return mode
     return ComputeMode.SEQUENTIAL if facts.kind == "cpu" else ComputeMode.PARALLEL
+
+
+def few_long_rows(rows: int, length: int, mode: ComputeMode, facts: Facts) -> bool:
+    """Whether groups that work side by side should share rows."""
+    few = 1 < rows <= ROWS_A_UNIT * facts.compute_units
+    return mode is ComputeMode.PARALLEL and few and length >= LONG_ROW
 
 
 def choose_scope(

@@ -4,17 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from functools import cached_property
 
 from clmapreduce.domain.line import Line, Lines, Window
 from clmapreduce.dtypes import DType
 from clmapreduce.modes import ComputeMode, Scope
 from clmapreduce.plan import Facts, Plan
+from clmapreduce.planning.mode import few_long_rows
 from clmapreduce.planning.request import PlanRequest
 from clmapreduce.program.program import Program
 from clmapreduce.schemes.common.boxes import LaunchBox, launch_box, strictly_sequential
 from clmapreduce.schemes.line.chain import Chain
 from clmapreduce.schemes.line.fused import fused_box, plan_fused
 from clmapreduce.schemes.line.fused_line import Fused
+from clmapreduce.schemes.line.shared_rows import can_share, plan_shared_rows
 
 
 @dataclass(frozen=True, eq=False)
@@ -27,6 +30,14 @@ class TracedPipeline:
     outputs: tuple[DType, ...]
     chain: Chain
     fused: Fused | None
+
+    def shares(self, rows: int, length: int, mode: ComputeMode, facts: Facts) -> bool:
+        """Whether groups share each of some rows, in the launches of the chain."""
+        return few_long_rows(rows, length, mode, facts) and self._can_share
+
+    @cached_property
+    def _can_share(self) -> bool:
+        return can_share(self.chain)
 
 
 @dataclass(frozen=True)
@@ -81,6 +92,8 @@ class PipelineRequest(PlanRequest):
 
     def plan(self, facts: Facts) -> Plan:
         fused, lines, own = self._fused, self._lines, dict(self.own)
+        if fused is None and self.rows > 1:
+            return plan_shared_rows(self.traced.chain, lines, self.mode, facts, own)
         if fused is None:
             line = Line(self.length, self.window)
             return self.traced.chain.plan(line, self.mode, facts, self.streaming, self.strict, own)

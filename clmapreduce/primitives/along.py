@@ -178,7 +178,7 @@ def prepare_lines(
     together = _prepare_together(function, batch, options, accumulate)
     if together is not None:
         return together
-    if not batch.few:
+    if not batch.few or _shares(function, batch, options, accumulate):
         return function.prepared(batch.arguments, options, True, accumulate)
     single = replace(options, out=None)
     first = function.prepared(batch.line(0), single, False, accumulate)
@@ -221,6 +221,14 @@ def _prepare_together(
     function.check(traced.program, batch.arguments, True, accumulate)
     outputs = [(batch.shape, traced.outputs[0])]
     return prepare(batch.vectors, batch.context.executable(request), outputs, options, in_step=False)
+
+
+def _shares(function: Pipeline, batch: Batch, options: Options, accumulate: Accumulate) -> bool:
+    """Whether groups share the lines of a batch, in one call."""
+    facts, first = batch.context.facts, batch.lines[0]
+    mode = choose_mode(options.mode, facts)
+    traced = function.traced(batch.arguments, accumulate)
+    return not options.strict(mode) and traced.shares(first.rows, first.length, mode, facts)
 
 
 def _target(out: Any, shape: Shape, dtype: DType, batch: Batch) -> Any:

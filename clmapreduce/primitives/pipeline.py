@@ -156,6 +156,8 @@ class Pipeline(Primitive):
             window = window_of(stays, ends, options, chain.stored_per_index, shares=partials is None)
         if window is not None and not window.of_rows:
             scope, why = Scope.DEVICE, "arrays are on the device window by window"
+        if window is None and not strict and traced.shares(arguments.rows, arguments.line, mode, context.facts):
+            scope = Scope.DEVICE
         request = PipelineRequest(traced, arguments.line, arguments.rows, scope, mode, streaming, strict, why, window)
         executable = context.executable(request)
         return Lowered(arguments, outputs, executable, partials, not program.steps, guarded(program.outputs))

@@ -143,12 +143,9 @@ class Replay:
                 for kernel, grid, arguments, constants, order in self._steps:
                     waits = _waits(order, buffers, events)
                     if first_waits and not order.after:  # else it waits for a launch that has waited for them
-                        waits.update((id(event), event) for event in first_waits)
-                    events.append(
-                        queue.launch_checked(
-                            kernel, grid, arguments(values), constants(values), list(waits.values()), owned
-                        )
-                    )
+                        waits = _each_once([*waits, *first_waits])
+                    event = queue.launch_checked(kernel, grid, arguments(values), constants(values), waits, owned)
+                    events.append(event)
                 for slot, at in self._written:
                     buffer = buffers[slot]
                     buffer.last_write = events[at]
@@ -191,7 +188,7 @@ class Replay:
             else:
                 (scalars if arg in self.scalars else buffers).extend((position, at[arg]))
         kernel = launch.kernel.twin(tuple(constants))
-        grid = Grid(launch.groups, launch.group_size)
+        grid = Grid(launch.groups, launch.group_size, self._queue.short_offsets)
         return _Step(kernel, grid, _picker(buffers), _picker(scalars), order)
 
     def _values(self, buffers: Sequence[Any], scalars: Sequence[Any]) -> tuple[list[Any], bool]:
@@ -280,25 +277,27 @@ def _ordered(
     return orders, list(writer.items()), [(slot, at) for slot, ats in readers.items() for at in ats]
 
 
-def _waits(order: _Order, buffers: Sequence[Buffer], events: Sequence[Any]) -> dict[int, Any]:
-    """The events to wait for, each once, by identity: what graph.derive_waits gives."""
-    waits: dict[int, Any] = {}
-    for at in order.after:
-        event = events[at]
-        waits[id(event)] = event
+def _waits(order: _Order, buffers: Sequence[Buffer], events: Sequence[Any]) -> list[Any]:
+    """The events to wait for, each once: what graph.derive_waits gives."""
+    waits = [events[at] for at in order.after]
     for slot in order.last_write:
         event = buffers[slot].last_write
         if event is not None:
-            waits[id(event)] = event
+            waits.append(event)
     for slot in order.readers:
-        for event in buffers[slot].readers:
-            waits[id(event)] = event
+        waits += buffers[slot].readers
     for slot in order.readers_or_last_write:
         buffer = buffers[slot]
-        for event in buffer.readers or (buffer.last_write,):
-            if event is not None:
-                waits[id(event)] = event
-    return waits
+        if buffer.readers:
+            waits += buffer.readers
+        elif buffer.last_write is not None:
+            waits.append(buffer.last_write)
+    return waits if len(waits) < 2 else _each_once(waits)
+
+
+def _each_once(events: Sequence[Any]) -> list[Any]:
+    """Events by identity."""
+    return list({id(event): event for event in events}.values())
 
 
 def _picker(places: Sequence[int]) -> Callable[[list[Any]], tuple[Any, ...]]:

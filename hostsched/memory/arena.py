@@ -7,7 +7,7 @@ import gc
 import weakref
 from collections import defaultdict, deque
 from collections.abc import Callable
-from functools import partial
+from functools import lru_cache, partial
 from typing import Any, cast
 
 import numpy as np
@@ -33,6 +33,7 @@ _IDLE_SHARE = 4  # idle memory is freed when it exceeds this part of the device'
 _LOOKS = ((), (-1,), (-1, -2), (-1, -2, -3), (-1, -2, -3, -4, 0, 1, 2, 3))
 
 
+@lru_cache(maxsize=1024)
 def size_class(nbytes: int) -> int:
     """The size a request is rounded up to: powers of two from 256 bytes to 1 MiB, then eighths of a power of two."""
     if nbytes <= _SMALLEST:
@@ -122,7 +123,8 @@ class Arena:
             raise ValueError(f"a buffer of {nbytes} bytes was asked for; sizes are 0 or more")
         size = self.rounded(nbytes)
         with self._space.lock:
-            self._collect()
+            if self._returned or self._lost:
+                self._collect()
             if self._idle_bytes > self._idle_cap:
                 self.trim()
             buffer = self._reuse(size)

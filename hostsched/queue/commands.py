@@ -48,7 +48,7 @@ class Commands:
     def __init__(self, device: Device, profile: bool = False, context: cl.Context | None = None) -> None:
         self.device = device
         self.facts: DeviceFacts = device.facts
-        self._short_offsets = device.facts.traits.short_offsets
+        self.short_offsets = device.facts.traits.short_offsets
         self.space: SharedContext = shared_context(device, context)
         self.context: cl.Context = self.space.cl
         self.lock: AbstractContextManager[Any] = self.space.lock
@@ -117,7 +117,7 @@ class Commands:
         if groups == 0:
             return self.marker(waits)
         with self.lock:
-            grid = Grid(groups, group_size, first)
+            grid = Grid(groups, group_size, self.short_offsets, first)
             return self.launch_checked(
                 kernel, grid, tuple(buffers), tuple(scalars), waits, args if borrowed else None
             )
@@ -150,11 +150,9 @@ class Commands:
         `buffers` and `scalars` are `(i, cl.Buffer, j, cl.Buffer, …)` and `(i, scalar, …)`; arguments not among them
         stay as they are. `owned`, unless None, is kept alive until the command has ended.
         """
-        groups, group_size, first = grid
-        where = grid.sizes(self._short_offsets)
         versions = kernel.versions
         if versions is not None:
-            waits = versions.waits(groups * group_size, first > 0, waits)
+            waits = versions.waits(grid.groups * grid.group_size, grid.first > 0, waits)
         entry = None if owned is None else self._in_flight.expect(owned)
         self._recent.append(None)
         try:
@@ -162,13 +160,13 @@ class Commands:
                 opencl.set_buffers(kernel.cl, buffers)
             if scalars:
                 opencl.set_scalars(kernel.cl, scalars)
-            event = opencl.enqueue_kernel(self._queue, kernel.cl, *where, waits or None)
+            event = opencl.enqueue_kernel(self._queue, kernel.cl, *grid.sizes, waits or None)
         except cl.Error as error:
             self._recent.pop()
             if entry is not None:
                 self._in_flight.forget(entry)
             raise failure_of(
-                error, f"kernel {kernel.name} with {groups} groups of {group_size} on {self.facts.name!r}"
+                error, f"kernel {kernel.name} with {grid.groups} groups of {grid.group_size} on {self.facts.name!r}"
             ) from error
         self._recent[-1] = event
         if versions is not None:

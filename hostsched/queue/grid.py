@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
 __all__ = ["Grid"]
 
 SHORT_OFFSETS = 1 << 31
@@ -12,22 +10,23 @@ GROUP_BITS = 30
 """Of a group's number in the second dimension; the third has the others."""
 
 
-class Grid(NamedTuple):
+class Grid:
     """`groups` work-groups of `group_size` work-items. `first` is the number of groups that another launch runs, and
     that stand before these: the global offset tells the kernel, in items; or in groups by the other dimensions, behind
     2^31 items where drivers have `short_offsets`.
+
+    `sizes`: (global size, group size, global offset), made once: a replayed launch has the same each time.
     """
 
-    groups: int
-    group_size: int
-    first: int = 0
+    __slots__ = ("first", "group_size", "groups", "sizes")
 
-    def sizes(self, short_offsets: bool) -> tuple[tuple[int, ...], tuple[int, ...], tuple[int, ...] | None]:
-        """(global size, group size, global offset). short_offsets: of the driver's traits."""
-        groups, group_size, first = self
+    def __init__(self, groups: int, group_size: int, short_offsets: bool, first: int = 0) -> None:
+        self.groups, self.group_size, self.first = groups, group_size, first
+        self.sizes: tuple[tuple[int, ...], tuple[int, ...], tuple[int, ...] | None]
         if not first:
-            return (groups * group_size,), (group_size,), None
-        if short_offsets and (first + groups) * group_size > SHORT_OFFSETS:
+            self.sizes = (groups * group_size,), (group_size,), None
+        elif short_offsets and (first + groups) * group_size > SHORT_OFFSETS:
             high, low = divmod(first, 1 << GROUP_BITS)
-            return (groups * group_size, 1, 1), (group_size, 1, 1), (0, low, high)
-        return (groups * group_size,), (group_size,), (first * group_size,)
+            self.sizes = (groups * group_size, 1, 1), (group_size, 1, 1), (0, low, high)
+        else:
+            self.sizes = (groups * group_size,), (group_size,), (first * group_size,)

@@ -43,7 +43,7 @@ def test_groups_know_their_numbers_behind_any_others(first: int, short: bool, qu
     """Where kernels see a global offset as an int, too."""
     if queue.facts.traits.short_offsets and not short:
         pytest.skip("kernels of this driver see an offset as an int")
-    queue._short_offsets = short
+    queue.short_offsets = short
     kernel = build(queue, NUMBERS).kernel("cmr_numbers")
     target, out = queue.arena.take(96), np.zeros((3, 4), np.uint64)
     job = KernelJob(kernel, 3, SIZE, (target,), (), (target,), first=first)

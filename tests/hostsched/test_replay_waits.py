@@ -56,6 +56,7 @@ class FakeQueue:
         self.log: list[tuple[FakeEvent, list[FakeEvent]]] = []
         self.lock = FakeLock()
         self.flushes = 0
+        self.short_offsets = False
 
     def check_kernel(self, kernel: FakeKernel, arguments: int, group_size: int) -> None: ...
 

@@ -15,7 +15,7 @@ import clmapreduce as cm
 from clmapreduce.domain.line import Line, Window
 from clmapreduce.reductions import operator
 from clmapreduce.reductions.recurrences.linear import BoundLinear
-from clmapreduce.schemes.line.single_scan import takes_one_pass
+from clmapreduce.schemes.line.scans.single_scan import takes_one_pass
 
 NVIDIA = FACTS["nvidia"]
 FAN = 16

@@ -31,13 +31,14 @@ from clmapreduce.schemes.line.chain import Chain
 from clmapreduce.schemes.line.fused import plan_fused
 from clmapreduce.schemes.line.fused_line import Fused
 from clmapreduce.schemes.line.map import plan_map
-from clmapreduce.schemes.line.prefix import Queries, plan_prefix
 from clmapreduce.schemes.line.recurrences.iterate import plan_iterate
 from clmapreduce.schemes.line.reduce import box_name, plan_reduce
-from clmapreduce.schemes.line.scan import Prefixes, plan_scan
+from clmapreduce.schemes.line.scans.prefix import Queries, plan_prefix
+from clmapreduce.schemes.line.scans.scan import Prefixes, plan_scan
+from clmapreduce.schemes.line.scans.upsweep import plan_upsweep
 from clmapreduce.schemes.line.series.power_series import plan_power_series
+from clmapreduce.schemes.line.shared_rows import plan_shared_rows
 from clmapreduce.schemes.line.unfold import Powers, plan_unfold
-from clmapreduce.schemes.line.upsweep import plan_upsweep
 from support.batch_plans import every_batch_plan
 from support.key_plans import every_key_plan
 from support.pair_plans import every_pair_plan
@@ -177,7 +178,11 @@ def pipeline_plan(
     program = program_of(function, *inputs, fp64=facts.fp64)
     dtypes = dtypes_of(program)
     if scope is Scope.DEVICE:
-        return Chain(program, dtypes).plan(Line(length), mode, facts, True)
+        chain = Chain(program, dtypes)
+        lines = Lines(rows, length)
+        if rows > 1:
+            return plan_shared_rows(chain, lines, mode, facts, {})
+        return chain.plan(Line(length), mode, facts, True)
     box = launch_box("fused_rows" if scope is Scope.ITEM else "fused_group", mode, facts)
     return plan_fused(Fused(program, dtypes), Lines(rows, length), scope, mode, facts, box, "a test")
 
@@ -305,6 +310,10 @@ def every_plan(facts: Facts, mode: ComputeMode, length: int = 100_003) -> Iterat
     yield "pipeline of rows", rows
     longer = pipeline_plan(PROJECTION, 8, mode, facts, Scope.ITEM, "f4", ("f4", Access.LINE), rows=length)
     yield "pipeline of rows through local memory", longer
+    if mode is PARALLEL:
+        for columns in (length, length // 64 * 64):
+            shared = pipeline_plan(PROJECTION, columns, mode, facts, Scope.DEVICE, "f4", ("f4", Access.LINE), rows=3)
+            yield f"pipeline of shared rows of {columns}", shared
     yield "power series", series_plan(real, 20, length, mode, facts)
     for name in ("linear 1", "linear 3", "linear 2 steady", "maximum", "moebius"):
         yield f"recurrence {name}", recurrence_plan(name, length, mode, facts)

@@ -4,18 +4,22 @@ arrays only binds and submits.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from copy import copy
 from typing import Any, Protocol
 
 from clmapreduce.calls.call import as_argument
 from clmapreduce.calls.prepared import Prepared
-from clmapreduce.device.array import DeviceArray, empty
+from clmapreduce.device.array import DeviceArray
 from clmapreduce.device.context import Context
 from clmapreduce.device.plans.executable import Executable
 from clmapreduce.device.runtime import take, translated
 from clmapreduce.errors import DeviceMemoryError
 from clmapreduce.formula.formula import Access
+
+KEPT_SCRATCH = 1 << 16
+"""Bytes of scratch that a ready call keeps at most: to take and give memory costs as much as a launch."""
 
 
 class Derivation(Protocol):
@@ -42,7 +46,7 @@ class ReadyCall:
         }
         self.derivation = derivation
         self._names = tuple(f"in{k}" for k in range(len(arguments)) if f"in{k}" not in numbers and k not in own)
-        self._outputs = tuple(prepared.outputs)
+        self._outputs = [(kind, math.prod(kind[0]) * kind[1].itemsize) for kind in prepared.outputs]
         self._own = {f"in{k}": arguments[k].value for k in own}
         self._numbers = numbers
         self._constants = {f"in{k}": argument.numbers for k, argument in enumerate(arguments)}
@@ -62,6 +66,8 @@ class ReadyCall:
         self._inputs_at = [(k, places[name]) for k, name in enumerate(self._names) if name in places]
         self._results_at = [(k, places[f"out{k}"]) for k in range(len(self._outputs)) if f"out{k}" in places]
         self._scratch_at = [(places[name], nbytes) for name, nbytes in executable.plan.scratch.items()]
+        self._scratch: list[Any] = []
+        self._keeps_scratch = sum(executable.plan.scratch.values()) <= KEPT_SCRATCH
 
     def lean(self) -> ReadyCall | None:
         """The same call by the lean plan, if there is one."""
@@ -73,7 +79,7 @@ class ReadyCall:
 
     def takes(self, out: DeviceArray, arrays: Iterable[DeviceArray]) -> bool:
         """Whether `out` can hold the only result of a call on some arrays: it fits, and none of them lives in it."""
-        fits = [(out.shape, out.dtype)] == list(self._outputs)
+        fits = [(out.shape, out.dtype)] == [kind for kind, _ in self._outputs]
         apart = all(array.memory is not out.memory for array in (*arrays, *self._own.values()))
         return fits and apart and not out.first
 
@@ -87,36 +93,43 @@ class ReadyCall:
         """
         if len(arrays) != len(self._names):
             raise ValueError(f"{len(arrays)} arrays for {len(self._names)} arguments")
-        results = [out] if out is not None else [empty(shape, dtype, context) for shape, dtype in self._outputs]
-        buffers, scalars = self._buffers.copy(), self._scalars
+        queue, buffers, scalars = context.queue, self._buffers.copy(), self._scalars
         for k, place in self._inputs_at:
             buffers[place] = arrays[k].buffer
         if instead:
             scalars = [instead.get(name, own) for name, own in zip(self._replay.scalars, scalars, strict=True)]
             for name in self._places.keys() & instead.keys():
                 buffers[self._places[name]] = instead[name]
-        for k, place in self._results_at:
-            buffers[place] = results[k].memory
         try:
-            self._launch(context.queue, buffers, scalars, wait_for)
+            with translated():
+                results = [out] if out is not None else [
+                    DeviceArray(context, take(queue, nbytes), *kind) for kind, nbytes in self._outputs
+                ]  # fmt: skip
+                for k, place in self._results_at:
+                    buffers[place] = results[k].memory
+                if self._scratch_at:
+                    self._launch(queue, buffers, scalars, wait_for)
+                else:
+                    self._replay.submit_values(buffers, scalars, wait_for)
         except DeviceMemoryError:
             lean = self.lean()
             if lean is None:
                 raise
-            del results, buffers  # their memory may be needed
+            results, buffers = [], []  # their memory may be needed
             return lean(context, arrays, wait_for, out, instead)
         return results
 
     def _launch(self, queue: Any, buffers: list[Any], scalars: list[Any], wait_for: Sequence[Any]) -> None:
-        """Launches the plan on arrays and numbers in their places."""
-        with translated():
-            scratch = []
-            try:
-                for place, nbytes in self._scratch_at:
-                    buffers[place] = take(queue, nbytes)
-                    scratch.append(buffers[place])
-                self._replay.submit_values(buffers, scalars, wait_for)
-            finally:
+        """Launches the plan, with scratch. Little of it is kept from call to call."""
+        scratch = self._scratch or [take(queue, nbytes) for _, nbytes in self._scratch_at]
+        for (place, _), buffer in zip(self._scratch_at, scratch, strict=True):
+            buffers[place] = buffer
+        try:
+            self._replay.submit_values(buffers, scalars, wait_for)
+        finally:
+            if self._keeps_scratch:
+                self._scratch = scratch
+            else:
                 for buffer in scratch:
                     queue.arena.give(buffer)
 

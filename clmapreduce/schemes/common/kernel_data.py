@@ -19,6 +19,8 @@ class Target(NamedTuple):
     ints. streaming: stores go past the caches, where CPUs have words for that. registers: of an item at most, where
     compilers take a limit; 0: as many as they like. gate: a place in one more array, `gate`, and whether the number
     there must be other than 0, or must be 0. Else groups have no work, and end at once where the vendor allows it.
+    per_row: of a launch over several rows, the arrays that are moved to a group's row, each with its elements of a row as
+    C text.
     """
 
     mode: ComputeMode
@@ -30,6 +32,7 @@ class Target(NamedTuple):
     streaming: bool = False
     registers: int = 0
     gate: tuple[int, bool] | None = None
+    per_row: tuple[tuple[str, str], ...] = ()
 
     @classmethod
     def of(
@@ -49,6 +52,7 @@ class Target(NamedTuple):
             "compute_mode": self.mode.value, "vendor": self.vocabulary, "narrow": self.narrow, "cpu": self.cpu,
             "halved": self.halved, "streaming": self.streaming, "subgroup": self.subgroup,
             "registers": self.registers, "gate": self.gate,
+            "per_row": self.per_row,
         }  # fmt: skip
 
 

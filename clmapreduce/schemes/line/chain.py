@@ -24,9 +24,9 @@ from clmapreduce.reductions.base import Bound
 from clmapreduce.schemes.common.boxes import LaunchBox, launch_box, strictly_sequential
 from clmapreduce.schemes.line.map import plan_map
 from clmapreduce.schemes.line.reduce import box_name, plan_reduce
-from clmapreduce.schemes.line.scan import Prefixes, plan_scan
+from clmapreduce.schemes.line.scans.scan import Prefixes, plan_scan
+from clmapreduce.schemes.line.scans.upsweep import plan_upsweep
 from clmapreduce.schemes.line.unfold import Powers, Reduction, plan_unfold
-from clmapreduce.schemes.line.upsweep import plan_upsweep
 
 
 @dataclass(eq=False)

@@ -18,7 +18,7 @@ from clmapreduce.reductions.walks.walk import Walk
 from clmapreduce.schemes.common.boxes import LaunchBox
 from clmapreduce.schemes.common.kernel_data import Target
 from clmapreduce.schemes.common.vectors import lanes_of
-from clmapreduce.schemes.line.single_scan import SingleScanText, plan_one_pass
+from clmapreduce.schemes.line.scans.single_scan import SingleScanText, plan_one_pass
 
 
 @dataclass(frozen=True, eq=False)

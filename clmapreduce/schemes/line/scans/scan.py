@@ -17,8 +17,8 @@ from clmapreduce.schemes.common.local_arrays import accumulators
 from clmapreduce.schemes.common.vectors import lanes_of
 from clmapreduce.schemes.line.line_kernel import in_windows
 from clmapreduce.schemes.line.reduce import passing, reduce_stage, with_shares
-from clmapreduce.schemes.line.scan_text import ScanText
-from clmapreduce.schemes.line.single_scan import SingleScanText, plan_one_pass, takes_one_pass
+from clmapreduce.schemes.line.scans.scan_text import ScanText
+from clmapreduce.schemes.line.scans.single_scan import SingleScanText, plan_one_pass, takes_one_pass
 
 
 @dataclass(frozen=True, eq=False)

@@ -19,7 +19,7 @@ from clmapreduce.reductions.walks.lanes import LaneResults, LaneValues
 from clmapreduce.reductions.walks.walk import Walk
 from clmapreduce.schemes.common.kernel_data import KernelText, Target
 from clmapreduce.schemes.common.local_arrays import accumulators, shrink_to_fit
-from clmapreduce.schemes.line.scan_text import ScanText
+from clmapreduce.schemes.line.scans.scan_text import ScanText
 
 MOST_WORDS, MOST_KEPT = 32, 80
 """Words of 32 bits of what is posted, and of an accumulator, at most."""

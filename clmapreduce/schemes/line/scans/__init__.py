@@ -1,0 +1,1 @@
+"""Scans of a line: in one pass, in two, and the tree of partial results."""

@@ -135,7 +135,8 @@ class Stage:
 
     share: the indices (rows) of a group, where the launch goes window by window; 0 where it does not. local: arrays of
     which a group reads and writes what belongs to its own window, or is passed on to the next one. redo: an array in
-    which an earlier launch marks what it gave up; where nothing is marked, this launch is not needed.
+    which an earlier launch marks what it gave up; where nothing is marked, this launch is not needed. in_one: it is
+    never cut into pieces.
     """
 
     spec: KernelSpec
@@ -147,6 +148,7 @@ class Stage:
     share: int = 0
     local: tuple[str, ...] = ()
     redo: str = ""
+    in_one: bool = False
 
 
 def where_marked(stages: Iterable[Stage], redo: str) -> list[Stage]:

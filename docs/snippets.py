@@ -26,10 +26,10 @@ def ones(*shape: int) -> np.ndarray:
     return np.ones(shape, np.float32)
 
 
-def scopes(mode: str, batch: tuple[int, int]) -> str:
-    """The projection of the example at three lengths and for a batch."""
+def scopes(mode: str, *shapes: tuple[int, ...]) -> str:
+    """The projection of the example at some lengths and for a batch."""
     projection, lines = GEOMETRY["proj_a_on_b"], []
-    for shape in ((3,), (3000,), (LONG,), batch):
+    for shape in ((3,), (3000,), *shapes):
         b, rows = ones(*shape), len(shape) > 1
         lines.append(f"# {f'batch of {shape[0]:,} rows, ' if rows else ''}length {shape[-1]:,}")
         lines.append(projection.explain(b, b, mode=mode, batch=rows))
@@ -37,7 +37,7 @@ def scopes(mode: str, batch: tuple[int, int]) -> str:
 
 
 def scopes_sequential() -> str:
-    return scopes("sequential", (1_000_000, 3))
+    return scopes("sequential", (LONG,), (1_000_000, 3))
 
 
 def scopes_parallel() -> str:

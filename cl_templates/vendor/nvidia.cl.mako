@@ -235,6 +235,10 @@ INLINE uint cmr_ballot_${T}(${T} p) {
 <%def name="warp_sync(T)">
 INLINE void cmr_warp_sync_${T}(void) { asm volatile("bar.warp.sync 0xffffffff;" ::: "memory"); }
 </%def>
+## What groups wrote before is seen by those that read behind it.
+<%def name="device_fence(T)">
+INLINE void cmr_device_fence_${T}(void) { asm volatile("fence.acq_rel.gpu;" ::: "memory"); }
+</%def>
 <%def name="end_unless(T)">
 INLINE void cmr_end_unless_${T}(${T} todo) { asm volatile("{ .reg .pred q; setp.eq.s32 q, %0, 0; @q exit; }" :: "r"(todo)); }
 </%def>

@@ -8,7 +8,7 @@ import numpy as np
 
 
 class LaunchTable:
-    """Whole numbers that never change; known by identity, so that each is sent to a device once."""
+    """Whole numbers that every launch leaves as they were; known by identity, so that each is sent to a device once."""
 
     def __init__(self, values: np.ndarray[Any, Any], narrow: bool) -> None:
         self.values = np.ascontiguousarray(values, np.int32 if narrow else np.int64)

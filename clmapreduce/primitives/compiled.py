@@ -79,6 +79,7 @@ class Compiled:
         self._replay = lowered.executable.replay(numbers, names)
         with translated():
             self._scratch = {name: take(queue, nbytes) for name, nbytes in lowered.executable.plan.scratch.items()}
+        self._scratch |= {name: table.buffer for name, table in lowered.executable.tables.items()}
 
     def __reduce__(self) -> Any:
         shapes, dtypes = [d.shape for d in self._described], [d.dtype for d in self._described]

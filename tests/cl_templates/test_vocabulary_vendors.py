@@ -60,7 +60,7 @@ TYPES = {
     "shuffle_down": "char uchar short ushort half int uint float long ulong double float2 double2",
     "shuffle_up": "char uchar short ushort half int uint float long ulong double float2 double2",
     "shuffle_first": "char uchar short ushort half int uint float long ulong double float2 double2",
-    "ballot": "int", "warp_sync": "int", "end_unless": "int", "along": "int4 int8 int16", "gathers": "int4 int8 int16", "ahead": "float int long uchar",
+    "ballot": "int", "warp_sync": "int", "device_fence": "int", "end_unless": "int", "along": "int4 int8 int16", "gathers": "int4 int8 int16", "ahead": "float int long uchar",
     "gather": "float4 float8 float16 int4 int8 int16 double4 double8 long8 uchar16 half16",
     "stream_load": "float4 int4 uint4 double4 char4 half4", "add_unless": "float double", "add_if_reached": "float double",
     "half_bits": "float float2 float16", "half_value": "float float4 float16",
@@ -79,7 +79,7 @@ TYPES = {
 
 
 RESULTS = {
-    "any": "int", "longest": "int", "flags": "uint", "ballot": "uint", "warp_sync": "void", "along": "int", "gathers": "int", "ahead": "void",
+    "any": "int", "longest": "int", "flags": "uint", "ballot": "uint", "warp_sync": "void", "device_fence": "void", "along": "int", "gathers": "int", "ahead": "void",
     "end_unless": "void", "bfloat_bits": "ushort", "half_pair": "uint", "bfloat_pair": "uint", "copy_async": "void", "copy_wait": "void", "matrix_put": "void",
     "store_turns": "void", "store_half": "void", "stream_turns": "void", "outside": "int",
 }  # fmt: skip

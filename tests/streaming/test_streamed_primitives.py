@@ -48,7 +48,7 @@ def test_groups_behind_many_items_know_their_numbers(
 ) -> None:
     """As behind 2^31 of them, where kernels see a global offset as an int."""
     x, own = rng.integers(-100, 100, LENGTH).astype("i4"), cm.Context(context.device, memory_limit=LIMIT)
-    own.queue._short_offsets = True
+    own.queue.short_offsets = True
     monkeypatch.setattr(grid, "SHORT_OFFSETS", 64)
     offsets = []
     enqueue = opencl.enqueue_kernel

@@ -80,7 +80,7 @@ def enclosing(text: str, places: set[int]) -> dict[int, list[str]]:
 
 def assert_all_items_meet(name: str, kernel: str) -> None:
     """Barriers and shuffles stand in no branch, and in no loop but those over a group's tiles, lines, rows and stages, whose bounds all
-    items share. Shuffles may stand in a branch for the first warp, or for those that voted for it.
+    items share, and in the branch of the group that is done last. Shuffles may stand in a branch for the first warp, or for those that voted for it.
     """
     tiles = re.compile(
         r"for \(; t (\+ \d+ <=|<) end; t \+= \d+\)|(CMR_ONE_BY_ONE\s+)?for \(; row < last; row\+\+\)"
@@ -89,6 +89,7 @@ def assert_all_items_meet(name: str, kernel: str) -> None:
         r"|for \(idx j0 = begin; j0 < end; j0 \+= \d+\)|for \(idx row = begin; row < end; row\+\+\)"
         r"|(#pragma unroll 1\s+)?for \(int (s|v|step|turn) = \d+; (s|v|step|turn) < \d+; (s|v|step|turn)\+\+\)"
         r"|for \(idx row = from; row < to; row \+= \d+\)"
+        r"|if \(arrived\[0\] == groups\)"
         r"|for \(int more = 1; more; t \+= \d+, more = t < end\)"
         r"|for \(; begin < end; begin \+= \d+\)"
         r"|(#pragma unroll 1\s+)?for \(int first = \d+; first < \d+; first \+= \d+\)"

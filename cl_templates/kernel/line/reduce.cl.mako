@@ -2,6 +2,8 @@
 ##   A group reduces the elements [group·share, group·share + share) ∩ [0, n): `streams` parts at the same time, in each `unroll`
 ##   vectors of `lanes` per item and step; then the remaining elements one by one; then all items' accumulators in a tree.
 ##   in…  the formula's inputs      parts  accumulators, one per group; or out…  the finished results      n, share  as in cmr_map
+##   merging: the group that writes its accumulator last merges all `groups` of them in order, as cmr_merge does. done  counts those written, 0 before and
+##   after the launch.
 ##   passing: the number of groups in each window of a line of many windows; accumulators are those of one window.
 ##   Where order matters, each warp walks its own range: its items read neighbours, and it merges row by row. Without warps, each item walks its own range.
 ##   Local memory: one accumulator per item (par), or per warp. Barriers: 2 + log2 of those.
@@ -13,7 +15,10 @@ tile = step * unroll
 def place(s, k):
     return f"(t{' + %d * stretch' % s if s > 1 else ' + stretch' if s else ''} + ({k * width} + {lid}) * {lanes})"
 %>
-${mode.open_kernel("cmr_reduce", parameters + (["__global uchar *restrict parts"] if partial else []) + ["const idx n", "const idx share"])}
+<%
+left = ["__global uchar *restrict parts"] * (partial or merging) + ["__global uint *restrict done"] * merging
+%>
+${mode.open_kernel("cmr_reduce", parameters + left + ["const idx n", "const idx share"] + ["const idx groups"] * merging)}
     ${mode.group_scratch(op)}
     const idx first = CMR_GROUP * share, last = first + min((idx)(n - first), share);
 % if warp > 1:
@@ -94,6 +99,29 @@ ${mode.open_kernel("cmr_reduce", parameters + (["__global uchar *restrict parts"
     }
 % endif
     ${mode.combine_group(op, "acc")}
+% if merging:
+    ${mode.local_array("arrived")}
+    if (${mode.is_leader()}) {
+        ${op.write("parts", "CMR_GROUP", "acc")}
+        cmr_device_fence_int();
+        arrived[0] = (int)(atomic_inc((volatile __global uint *)done) + 1);
+        cmr_device_fence_int();
+    }
+    ${mode.sync()}
+    if (arrived[0] == groups) {
+        ${mode.lane_span("0", "groups", "from", "to")}
+        ${op.declare("total")}
+        for (idx i = from; i < to; i++) {
+            ${op.read("next", "parts", "i")}
+            ${op.merge("total", "total", "next")}
+        }
+        ${mode.combine_group(op, "total")}
+        if (${mode.is_leader()}) {
+            ${op.finish("total", lambda texts: store(texts, "0", 1))}
+            done[0] = 0;
+        }
+    }
+% else:
     if (${mode.is_leader()}) {
 % if partial:
         ${op.write("parts", f"CMR_GROUP % {passing}" if passing else "CMR_GROUP", "acc")}
@@ -101,4 +129,5 @@ ${mode.open_kernel("cmr_reduce", parameters + (["__global uchar *restrict parts"
         ${op.finish("acc", lambda texts: store(texts, "0", 1))}
 % endif
     }
+% endif
 }

@@ -19,6 +19,10 @@ INLINE uint cmr_ballot_${T}(${T} p) { return p != 0; }
 <%def name="warp_sync(T)">
 INLINE void cmr_warp_sync_${T}(void) { mem_fence(CLK_LOCAL_MEM_FENCE); }
 </%def>
+## What groups wrote before is seen by those that read behind it.
+<%def name="device_fence(T)">
+INLINE void cmr_device_fence_${T}(void) { mem_fence(CLK_GLOBAL_MEM_FENCE); }
+</%def>
 ## All items of a group test whether the group has work; if not, they may end here, before any barrier. In this vocabulary they go on: PoCL miscompiles a return before a barrier.
 <%def name="end_unless(T)">
 INLINE void cmr_end_unless_${T}(${T} todo) {}

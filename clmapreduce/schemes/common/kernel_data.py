@@ -19,8 +19,8 @@ class Target(NamedTuple):
     ints. streaming: stores go past the caches, where CPUs have words for that. registers: of an item at most, where
     compilers take a limit; 0: as many as they like. gate: a place in one more array, `gate`, and whether the number
     there must be other than 0, or must be 0. Else groups have no work, and end at once where the vendor allows it.
-    per_row: of a launch over several rows, the arrays that are moved to a group's row, each with its elements of a row as
-    C text.
+    per_row: of a launch over several rows, the arrays that are moved to a group's row, each with its elements of a row
+    as C text.
     """
 
     mode: ComputeMode

@@ -11,6 +11,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 
+from clmapreduce.domain.launch_table import LaunchTable
 from clmapreduce.domain.line import Line
 from clmapreduce.dtypes import DType, Leaf
 from clmapreduce.formula.formula import Access, Formula, Input, symbol
@@ -254,15 +255,17 @@ class Chain:
         if window is None:
             scratch |= {name: nbytes * line.length for name, nbytes in lengths.items()}
         stages: list[Stage] = []
+        tables: dict[str, LaunchTable] = {}
         for q, plan in enumerate(plans):
-            names = {name: f"{name}_{q}" for name in plan.scratch}
+            names = {name: f"{name}_{q}" for name in (*plan.scratch, *plan.tables)}
             scratch |= {names[name]: nbytes for name, nbytes in plan.scratch.items()}
+            tables |= {names[name]: table for name, table in plan.tables.items()}
             stages += [_renamed(stage, names) for stage in plan.stages]
         why = f"a chain of {len(stages)} launches, cut where something of the whole line is needed first"
         narrow = all(plan.narrow for plan in plans)  # what is one value for the line may be computed in front, by ints
         stored = lengths if window is not None else {}
         return Plan(
-            tuple(stages), scratch, mode, Scope.DEVICE, narrow, why, window=line.window, stored=stored
+            tuple(stages), scratch, mode, Scope.DEVICE, narrow, why, tables=tables, window=line.window, stored=stored
         )  # fmt: skip
 
     def _plan_link(

@@ -6,6 +6,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
+import numpy as np
+
+from clmapreduce.domain.launch_table import LaunchTable
 from clmapreduce.domain.line import Line
 from clmapreduce.formula.formula import Access, Formula, Input
 from clmapreduce.modes import ComputeMode, Scope
@@ -28,6 +31,8 @@ GROUP_TILES = 4
 """Up to this many tiles one group does it alone: a second launch costs more than it saves."""
 QUICK = (BoundSum, BoundExtremum, BoundArgument)
 """Operators that take little longer than to read an element."""
+ONCE = 1 << 31
+"""So many operations take no device long: such a launch need not be cut into pieces."""
 SHORT = 1 << 14
 """So long a line is short on CPUs, whatever an element takes."""
 
@@ -51,7 +56,8 @@ class _MonoidText(LineText):
 @dataclass(frozen=True, eq=False)
 class ReduceText(_MonoidText):
     """partial: accumulators are left, not results. lanes: numbers of a vector. unroll: vectors of an item, stream and
-    step. streams: stretches side by side. passing: accumulators are those of one window, so many.
+    step. streams: stretches side by side. passing: accumulators are those of one window, so many. merging: the group
+    that is done last merges all accumulators.
     """
 
     template = "kernel/line/reduce"
@@ -61,6 +67,11 @@ class ReduceText(_MonoidText):
     unroll: int
     streams: int
     passing: int = 0
+    merging: bool = False
+
+    @property
+    def arrays(self) -> tuple[LocalArray, ...]:
+        return (*super().arrays, *([LocalArray("arrived", "int", 1)] if self.merging else []))
 
     @property
     def ordered(self) -> bool:
@@ -174,9 +185,33 @@ def plan_reduce(
     if on_host:
         why += ", the host merges their accumulators"
         return Plan((stage,), scratch, mode, Scope.DEVICE, line.narrow, why, finish_on_host=True, window=line.window)
+    if line.window is None and line.length * max(1, formula.operations) <= ONCE and talks(mode, facts):
+        why += ", the last one merges their accumulators"
+        done = {"done0": LaunchTable(np.zeros(1), narrow=True)}
+        stages = (merging_stage(stage, layout),)
+        return Plan(stages, scratch, mode, Scope.DEVICE, line.narrow, why, tables=done)
     last = merge_stage(layout, bound, stage.groups, mode, facts, box)
     why += ", one group merges their accumulators"
     return Plan((stage, last), scratch, mode, Scope.DEVICE, line.narrow, why, window=line.window)
+
+
+def talks(mode: ComputeMode, facts: Facts) -> bool:
+    """Whether a group sees what others have written, in one launch."""
+    return mode is ComputeMode.PARALLEL and facts.groups_progress
+
+
+def merging_stage(stage: Stage, layout: Layout) -> Stage:
+    """A launch that leaves accumulators in "scratch0", as one in which the last group merges them. "done0" counts the
+    groups: the launch goes out in one piece, or the rest of a cancelled one would be missing in the next call.
+    """
+    spec = stage.spec
+    assert isinstance(spec, ReduceText)
+    spec = replace(spec, partial=False, merging=True, outputs=layout.outputs, tail=layout.tail)
+    names, left = tuple(one.name for one in spec.read), ("scratch0", "done0")
+    return replace(
+        stage, spec=spec, arguments=(*names, *layout.targets, *left, *stage.arguments[-2:], ("idx", stage.groups)),
+        reads=(*names, "done0"), writes=(*layout.targets, *left), in_one=True,
+    )  # fmt: skip
 
 
 def merge_stage(layout: Layout, bound: Bound, count: int, mode: ComputeMode, facts: Facts, box: LaunchBox) -> Stage:

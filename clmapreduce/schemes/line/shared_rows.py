@@ -10,6 +10,9 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import TypeAlias
 
+import numpy as np
+
+from clmapreduce.domain.launch_table import LaunchTable
 from clmapreduce.domain.line import Line, Lines
 from clmapreduce.dtypes import DType, is_complex
 from clmapreduce.formula.formula import Access
@@ -62,7 +65,8 @@ def plan_shared_rows(
     stages = tuple(_for_rows(stage, lines, strides) for stage in plan.stages)
     scratch = {name: nbytes * lines.count for name, nbytes in plan.scratch.items()}
     why = f"{len(stages)} launches, in which groups share each of {lines.count} rows of {lines.length}"
-    return Plan(stages, scratch, mode, Scope.DEVICE, plan.narrow, why)
+    tables = {name: LaunchTable(np.zeros(lines.count), narrow=True) for name in plan.tables}  # all of them count groups
+    return Plan(stages, scratch, mode, Scope.DEVICE, plan.narrow, why, tables=tables)
 
 
 def _strides(chain: Chain) -> Strides:
@@ -86,7 +90,9 @@ def _for_rows(stage: Stage, lines: Lines, strides: Strides) -> Stage:
 
 def _written(spec: LineText, stage: Stage, strides: Strides) -> list[tuple[str, str]]:
     """A kernel's names of what it writes, and of accumulators that it reads, with their elements of a row."""
-    if isinstance(spec, ReduceText) and spec.partial:
-        return [("parts", f"row_groups * {spec.bound.layout.itemsize}")]
-    merged = [("parts", f"count * {spec.bound.layout.itemsize}")] if isinstance(spec, MergeText) else []
-    return merged + [(f"out{k}", strides(name)) for k, name in enumerate(stage.writes)]
+    parts: list[tuple[str, str]] = []
+    if isinstance(spec, ReduceText) and (spec.partial or spec.merging):
+        parts = [("parts", f"row_groups * {spec.bound.layout.itemsize}"), *([("done", ONE)] if spec.merging else [])]
+    if isinstance(spec, MergeText):
+        parts = [("parts", f"count * {spec.bound.layout.itemsize}")]
+    return parts + [(f"out{k}", strides(name)) for k, name in zip(range(len(spec.outputs)), stage.writes, strict=False)]

@@ -32,7 +32,7 @@ from clmapreduce.plan import Facts, Stage
 from clmapreduce.reductions import NAMED
 from clmapreduce.reductions.text import OperatorText
 from clmapreduce.schemes.common.boxes import launch_box
-from clmapreduce.schemes.line.reduce import GROUP_TILES, SHORT, box_name
+from clmapreduce.schemes.line.reduce import GROUP_TILES, ONCE, SHORT, box_name, talks
 
 PLAIN, WIDE, BYTE = (formula_of(lambda x: x, code) for code in ("f4", "f8", "u1"))
 DEAR = formula_of(lambda x: (x + 1) * (x - 2) / (x * x + 3) - x * 5 + x * x, "f4")
@@ -53,12 +53,17 @@ def numbers(stage: Stage) -> dict[str, int]:
 def test_every_value_is_folded_once(facts: Facts, mode: ComputeMode, length: int, op: Any) -> None:
     plan = reduce_plan(op, PLAIN, length, mode, facts)
     assert_covered(plan.stages[0])
-    if len(plan.stages) == 1:
-        assert plan.stages[0].groups == 1
-        assert plan.stages[0].writes == ("out0",)
+    first, last = plan.stages[0], plan.stages[-1]
+    if first.groups == 1:
+        assert plan.stages == (first,) and first.writes == ("out0",)
         assert not plan.scratch
+    elif talks(mode, facts) and length * max(1, PLAIN.operations) <= ONCE:
+        assert plan.stages == (first,) and first.in_one and first.writes == ("out0", "scratch0", "done0")
+        assert sizes(first)[-1] == first.groups, "every group's accumulator is merged"
+        assert plan.scratch == {"scratch0": first.groups * bound_of(op, PLAIN, facts).layout.itemsize}
+        assert len(plan.tables["done0"]) == 1 and not plan.tables["done0"].values.any()
     else:
-        first, last = plan.stages
+        assert plan.stages == (first, last)
         assert first.writes == last.reads == ("scratch0",)
         assert last.writes == ("out0",)
         assert sizes(last) == [first.groups], "every group's accumulator is merged"
@@ -77,7 +82,8 @@ def test_a_short_line_is_one_launch(formula: Formula, facts: Facts, mode: Comput
     most = max(GROUP_TILES * tile, most // formula.operations, min(most, SHORT))
     short, longer = (reduce_plan("maximum", formula, most + extra, mode, facts) for extra in (0, 1))
     assert len(short.stages) == 1 and short.scope is (Scope.ITEM if mode is SEQUENTIAL else Scope.GROUP)
-    assert len(longer.stages) == 2 and longer.scope is Scope.DEVICE
+    assert longer.stages[0].groups > 1 and longer.scope is Scope.DEVICE
+    assert len(longer.stages) == (1 if talks(mode, facts) else 2)
 
 
 @EVERY
@@ -116,7 +122,7 @@ def test_no_accumulator_absorbs_a_longer_chain_than_its_operator_allows(
     stage = reduce_plan("sum", PLAIN, length, mode, facts, accumulate="compensated").stages[0]
     n = numbers(stage)
     accumulators = n["block"] * n["lanes"] * n["streams"]
-    _, share = sizes(stage)
+    share = sizes(stage)[1]
     assert min(share, length) / accumulators <= operator.chain + n["unroll"], "a share is whole tiles: one more at most"
 
 
@@ -140,7 +146,7 @@ def test_locates_counter_of_blocks_never_overflows(
     limit = OperatorText(operator).block_limit
     stage = reduce_plan("argmax", formula, length, mode, facts).stages[0]
     n = numbers(stage)
-    _, share = sizes(stage)
+    share = sizes(stage)[1]
     blocks = share // (n["block"] * n["lanes"] * n["unroll"] * n["streams"])
     assert blocks <= limit
     strict = reduce_plan("argmax", formula, length, SEQUENTIAL, facts, tiles=1).stages[0]

@@ -1,8 +1,10 @@
 ## What tiles of a line tell each other within one launch (decoupled look-back), so that the line is read once.
 ##   A group takes the next tile by a ticket, so it waits only for groups that have started before it: some group always goes on where a group that
 ##   has started does, whatever else the device runs (the trait `groups_progress`).
-##   posts: the ticket, then what is `sent` of tiles, of windows of `subgroup` tiles, and of all tiles before each block of as many windows. Each
-##   word of 32 bits lies beside a tag, in one word of 64 bits, so that no fence is needed. All are 0 before the launch.
+##   posts: the ticket and the number of groups that are done, in one word; the age; then what is `sent` of tiles, of windows of `subgroup` tiles, and of
+##   all tiles before each block of as many windows. Each word of 32 bits lies beside a tag, in one word of 64 bits, so that no fence is needed.
+##   A tag is the age of the launch. The group that is done last sets the ticket to 0 and makes posts a launch older, so that the next launch sees none of
+##   its words. All are 0 before the first launch.
 ##   What a tile merges depends on its number alone: everything before its block of windows, the windows of the block before its own, the tiles of its window
 ##   before it, in one tree. So a call gives the same bits every time.
 ##   The first warp of a group alone waits, an item for one post. It looks at near and far posts at once where their words are few: more would take registers,
@@ -23,25 +25,38 @@ def of_words(kind, size, words):
     text = ", ".join(f"(uint){word}" for word in words)
     return f"as_{kind}({text})" if len(words) == 1 else f"as_{kind}((uint{len(words)})({text}))"
 %>
+## Takes the next tile, for the leader.
+<%def name="take_ticket()">atomic_inc((volatile __global uint *)posts)</%def>
+## Declares `age`, the tag of this launch.
+<%def name="read_age()">
+    const ulong age = (((volatile __global ulong *)posts)[1] + 1) << 32;
+</%def>
+## Counts the group as done, behind its last look, for the leader.
+<%def name="leave()">
+    if (atomic_inc((volatile __global uint *)posts + 1) + 1 == (uint)tiles) {
+        posts[0] = 0;
+        posts[1] = age >> 32;
+    }
+</%def>
 ## Stores `acc` as the post number `at`.
 <%def name="post(acc, at)">
     {
-        volatile __global ulong *post = posts + 1 + (${at}) * ${words};
+        volatile __global ulong *post = posts + ${head} + (${at}) * ${words};
 <% texts = [text for part, _ in sent.parts for text in words_of(f"{acc}_{part}", sent.dtypes[part].itemsize)] %>
 % for k, text in enumerate(texts):
-        post[${k}] = 1UL << 32 | ${text};
+        post[${k}] = age | ${text};
 % endfor
     }
 </%def>
 ## Declares `name`, the words of the post number `at`, as they are now; if not `wanted`, words that are there.
 <%def name="look(name, at, wanted)">
-    const volatile __global ulong *${name} = posts + 1 + (${at}) * ${words};
-    ulong ${", ".join(f"{name}{k} = 1UL << 32" for k in range(words))};
+    const volatile __global ulong *${name} = posts + ${head} + (${at}) * ${words};
+    ulong ${", ".join(f"{name}{k} = age" for k in range(words))};
     if (${wanted}) { ${" ".join(f"{name}{k} = {name}[{k}];" for k in range(words))} }
 </%def>
 ## Waits until they are there, and sets `acc` to it if it is `wanted`.
 <%def name="wait_for(acc, name, wanted)">
-    while ((${" & ".join(f"{name}{k}" for k in range(words))}) >> 32 == 0) { ${" ".join(f"{name}{k} = {name}[{k}];" for k in range(words))} }
+    while ((${" | ".join(f"({name}{k} ^ age)" for k in range(words))}) >> 32 != 0) { ${" ".join(f"{name}{k} = {name}[{k}];" for k in range(words))} }
     if (${wanted}) {
 <% first = 0 %>
 % for part, kind in sent.parts:

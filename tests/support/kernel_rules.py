@@ -89,7 +89,7 @@ def assert_all_items_meet(name: str, kernel: str) -> None:
         r"|for \(idx j0 = begin; j0 < end; j0 \+= \d+\)|for \(idx row = begin; row < end; row\+\+\)"
         r"|(#pragma unroll 1\s+)?for \(int (s|v|step|turn) = \d+; (s|v|step|turn) < \d+; (s|v|step|turn)\+\+\)"
         r"|for \(idx row = from; row < to; row \+= \d+\)"
-        r"|if \(arrived\[0\] == groups\)"
+        r"|if \(arrived\[0\] == (groups|splits)\)"
         r"|for \(int more = 1; more; t \+= \d+, more = t < end\)"
         r"|for \(; begin < end; begin \+= \d+\)"
         r"|(#pragma unroll 1\s+)?for \(int first = \d+; first < \d+; first \+= \d+\)"

@@ -314,6 +314,7 @@ def every_plan(facts: Facts, mode: ComputeMode, length: int = 100_003) -> Iterat
         for columns in (length, length // 64 * 64):
             shared = pipeline_plan(PROJECTION, columns, mode, facts, Scope.DEVICE, "f4", ("f4", Access.LINE), rows=3)
             yield f"pipeline of shared rows of {columns}", shared
+    yield "scan of a long line", scan_plan("sum", plain, 1 << 33, mode, facts)
     yield "power series", series_plan(real, 20, length, mode, facts)
     for name in ("linear 1", "linear 3", "linear 2 steady", "maximum", "moebius"):
         yield f"recurrence {name}", recurrence_plan(name, length, mode, facts)

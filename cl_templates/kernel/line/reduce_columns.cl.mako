@@ -3,6 +3,8 @@
 ##   `lanes` columns; items of a group (par) each have one vector, `across` of them side by side, the others in other rows, whose accumulators merge at the end.
 ##   Groups are numbered by (matrix, split, tile). The last vector of a row that is no whole number of them overlaps the one before.
 ##   in…  [matrix][n][width], the formula's inputs; or parts_…, accumulators of such rows      out…  [matrix][width], the finished results; or parts_…  [matrix][split][width], accumulators
+##   merging: of the groups that share a tile's rows, the one that is done last merges what all left in parts_…. done  counts them for each tile, 0 before
+##   and after the launch.
 ##   n  rows      share  of a split      splits, tiles  of a matrix      span  columns of a tile
 ##   Local memory: one accumulator of `lanes` columns per item (par). Barriers: log2 of the rows that a group reads at a time.
 <%namespace name="mode" file="/mode/${context['compute_mode']}.cl.mako"/>
@@ -18,30 +20,51 @@ part_parameters = lambda qualifier: [f"__global {qualifier}{kind} *restrict part
 ${op.absorb("acc", formula, [place(row(k)) for k in range(rows)], lanes, uniform=True)}
 % else:
 % for k in range(rows):
+${merged("acc", f"base + ({row(k)}) * width + column")}
+% endfor
+% endif
+</%def>
+## Merges the accumulators at a place of parts_….
+<%def name="merged(acc, at)">
 {
-    const idx at = base + (${row(k)}) * width + column;
+    const idx at = ${at};
 % for part, kind in op.parts:
     const ${width_of(kind)} next_${part} = ${f"CMR_LOAD({width_of(kind)}, parts_{part} + at)" if lanes > 1 else f"parts_{part}[at]"};
 % endfor
-    ${op.merge("acc", "acc", "next", lanes)}
+    ${op.merge(acc, acc, "next", lanes)}
 }
-% endfor
-% endif
 </%def>
-## Stores `acc`.
-<%def name="keep()">
-% if partial:
+## Merges the accumulators `acc` of a group's rows, into the first row's.
+<%def name="fold_rows(acc)">
+% for distance in [2**e for e in range(down.bit_length() - 1)]:
+    if (below % ${2 * distance} == ${distance}) {
+% for part, kind in op.parts:
+        scratch_${part}[item] = ${acc}_${part};
+% endfor
+    }
+    barrier(CLK_LOCAL_MEM_FENCE);
+    if (below % ${2 * distance} == 0) {
+% for part, kind in op.parts:
+        const ${width_of(kind)} other_${part} = scratch_${part}[item + ${distance * across}];
+% endfor
+        ${op.merge(acc, acc, "other", lanes)}
+    }
+% endfor
+</%def>
+## Stores `acc`. whole: as a result.
+<%def name="keep(acc, whole)">
+% if not whole:
 {
     const idx at = (matrix * splits + split) * width + column;
 % for part, kind in op.parts:
-    ${f"CMR_STORE({width_of(kind)}, parts_{part} + at, acc_{part});" if lanes > 1 else f"parts_{part}[at] = acc_{part};"}
+    ${f"CMR_STORE({width_of(kind)}, parts_{part} + at, {acc}_{part});" if lanes > 1 else f"parts_{part}[at] = {acc}_{part};"}
 % endfor
 }
 % else:
-${op.finish("acc", lambda texts: store(texts, "(matrix * width + column)", lanes), lanes)}
+${op.finish(acc, lambda texts: store(texts, "(matrix * width + column)", lanes), lanes)}
 % endif
 </%def>
-${mode.open_kernel("cmr_reduce_columns", ([] if formula else part_parameters("const ")) + parameters + (part_parameters("") if partial else []) + [f"const idx {name}" for name in ("n", "width", "share", "splits", "tiles", "span")])}
+${mode.open_kernel("cmr_reduce_columns", ([] if formula else part_parameters("const ")) + parameters + (part_parameters("") if partial or merging else []) + ["__global uint *restrict done"] * merging + [f"const idx {name}" for name in ("n", "width", "share", "splits", "tiles", "span")])}
 % if not single and down > 1:
     ${mode.group_scratch(op)}
 % endif
@@ -79,7 +102,7 @@ ${mode.open_kernel("cmr_reduce_columns", ([] if formula else part_parameters("co
 % for part, kind in op.parts:
         ${width_of(kind)} acc_${part} = all_${part}[v];
 % endfor
-        ${keep()}
+        ${keep("acc", not partial)}
     }
 % else:
     const int item = (int)get_local_id(0), below = item / ${across};
@@ -97,20 +120,31 @@ ${mode.open_kernel("cmr_reduce_columns", ([] if formula else part_parameters("co
         ${absorb(rows, step)}
     }
 % endfor
-% for distance in [2**e for e in range(down.bit_length() - 1)]:
-    if (below % ${2 * distance} == ${distance}) {
-% for part, kind in op.parts:
-        scratch_${part}[item] = acc_${part};
-% endfor
+    ${fold_rows("acc")}
+    if (below == 0 && wanted < last) { ${keep("acc", not (partial or merging))} }
+% if merging:
+    ${mode.local_array("arrived")}
+    barrier(CLK_LOCAL_MEM_FENCE | CLK_GLOBAL_MEM_FENCE);
+    if (${mode.is_leader()}) {
+        cmr_device_fence_int();
+        arrived[0] = (int)(atomic_inc((volatile __global uint *)done + matrix * tiles + tile) + 1);
+        cmr_device_fence_int();
     }
     barrier(CLK_LOCAL_MEM_FENCE);
-    if (below % ${2 * distance} == 0) {
-% for part, kind in op.parts:
-        const ${width_of(kind)} other_${part} = scratch_${part}[item + ${distance * across}];
-% endfor
-        ${op.merge("acc", "acc", "other", lanes)}
+    if (arrived[0] == splits) {
+        ${op.declare("total", lanes)}
+% if ordered:
+        const idx each = (splits + ${down - 1}) / ${down}, head = min(splits, (idx)(below * each)), tail = min(splits, (idx)(head + each));
+% else:
+        const idx head = below, tail = splits;
+% endif
+        for (idx k = head; k < tail; k += ${step}) {
+            ${merged("total", "(matrix * splits + k) * width + column")}
+        }
+        ${fold_rows("total")}
+        if (below == 0 && wanted < last) { ${keep("total", True)} }
+        if (${mode.is_leader()}) done[matrix * tiles + tile] = 0;
     }
-% endfor
-    if (below == 0 && wanted < last) { ${keep()} }
+% endif
 % endif
 }

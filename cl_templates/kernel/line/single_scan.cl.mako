@@ -7,6 +7,7 @@
 ##   Local memory: the values and results of a tile, what each warp passes on, `squares` maps of longer and longer stretches. Barriers: 3.
 <%namespace name="mode" file="/mode/${context['compute_mode']}.cl.mako"/>
 <%namespace name="chain" file="/scans/${context['passes']}.cl.mako"/>
+<%namespace name="ahead" file="/scans/posts.cl.mako"/>
 <%namespace name="rows_of" file="/scans/rows.cl.mako"/>
 <%namespace name="warps" file="/scans/warp.cl.mako"/>
 <%
@@ -54,7 +55,8 @@ ${mode.open_kernel("cmr_single_scan", ([] if alone else ["__global ulong *restri
     ${chain.prepare()}
 % else:
     ${mode.local_array("ticket")}
-    if (${mode.is_leader()}) ticket[0] = atomic_inc((volatile __global uint *)posts);
+    if (${mode.is_leader()}) ticket[0] = ${ahead.take_ticket()};
+    ${ahead.read_age()}
     ${chain.prepare()}
     ${mode.sync()}
     const idx number = ticket[0], tiles = (n - 1) / ${tile} + 1;
@@ -92,6 +94,11 @@ ${mode.open_kernel("cmr_single_scan", ([] if alone else ["__global ulong *restri
         ${chain.scan_warps()}
     }
     ${mode.sync()}
+% if not alone:
+    if (${mode.is_leader()}) {
+        ${ahead.leave()}
+    }
+% endif
     ${chain.start("state", "upto")}
     if (whole) {
 % for k in range(rows):

@@ -50,10 +50,12 @@ class ReadyCall:
         self._own = {f"in{k}": arguments[k].value for k in own}
         self._numbers = numbers
         self._constants = {f"in{k}": argument.numbers for k, argument in enumerate(arguments)}
-        self._set(executable)
+        self._set(executable, prepared.call.context.queue)
 
-    def _set(self, executable: Executable) -> None:
-        """Settles which plan is launched, and in which place its launches take each array and each number."""
+    def _set(self, executable: Executable, queue: Any) -> None:
+        """Settles which plan is launched, and in which place its launches take each array and each number. Takes little
+        scratch for all calls.
+        """
         self._executable = executable
         self._lean: ReadyCall | None = None
         replay = executable.replay(self._constants, self._numbers)
@@ -66,14 +68,17 @@ class ReadyCall:
         self._inputs_at = [(k, places[name]) for k, name in enumerate(self._names) if name in places]
         self._results_at = [(k, places[f"out{k}"]) for k in range(len(self._outputs)) if f"out{k}" in places]
         self._scratch_at = [(places[name], nbytes) for name, nbytes in executable.plan.scratch.items()]
-        self._scratch: list[Any] = []
-        self._keeps_scratch = sum(executable.plan.scratch.values()) <= KEPT_SCRATCH
+        if sum(executable.plan.scratch.values()) <= KEPT_SCRATCH:
+            with translated():
+                for place, nbytes in self._scratch_at:
+                    self._buffers[place] = take(queue, nbytes)
+            self._scratch_at = []
 
-    def lean(self) -> ReadyCall | None:
+    def lean(self, queue: Any) -> ReadyCall | None:
         """The same call by the lean plan, if there is one."""
         if self._lean is None and self._executable.lean is not None:
             call = copy(self)
-            call._set(self._executable.lean)
+            call._set(self._executable.lean, queue)
             self._lean = call
         return self._lean
 
@@ -112,26 +117,24 @@ class ReadyCall:
                 else:
                     self._replay.submit_values(buffers, scalars, wait_for)
         except DeviceMemoryError:
-            lean = self.lean()
+            lean = self.lean(queue)
             if lean is None:
                 raise
             results, buffers = [], []  # their memory may be needed
             return lean(context, arrays, wait_for, out, instead)
         return results
 
+
     def _launch(self, queue: Any, buffers: list[Any], scalars: list[Any], wait_for: Sequence[Any]) -> None:
-        """Launches the plan, with scratch. Little of it is kept from call to call."""
-        scratch = self._scratch or [take(queue, nbytes) for _, nbytes in self._scratch_at]
+        """Launches the plan, with scratch that comes and goes."""
+        scratch = [take(queue, nbytes) for _, nbytes in self._scratch_at]
         for (place, _), buffer in zip(self._scratch_at, scratch, strict=True):
             buffers[place] = buffer
         try:
             self._replay.submit_values(buffers, scalars, wait_for)
         finally:
-            if self._keeps_scratch:
-                self._scratch = scratch
-            else:
-                for buffer in scratch:
-                    queue.arena.give(buffer)
+            for buffer in scratch:
+                queue.arena.give(buffer)
 
 
 def is_repeatable(prepared: Prepared) -> bool:

@@ -89,7 +89,7 @@ _PARALLEL_GPU = {
     "locate": replace(_GPU, unroll=2, groups=4),
     "logsumexp": replace(_GPU, unroll=8, groups=4),
     "pair": replace(_GPU, groups=6),
-    "moments": replace(_GPU, unroll=8, groups=4),
+    "moments": replace(_GPU, block=64, unroll=8, groups=4),
     "columns": _GPU,
     "scan": replace(_GPU, block=128, unroll=2),
     "maps": replace(_GPU, unroll=1, groups=6),

@@ -1,11 +1,14 @@
-"""Reduce lines that lie side by side, such as the columns of a matrix: work-items read neighbours of a row together. A
-second launch merges what shares of the rows leave.
+"""Reduce lines that lie side by side, such as the columns of a matrix: work-items read neighbours of a row together.
+What shares of the rows leave is merged by the group that is done last, or in a second launch.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
+import numpy as np
+
+from clmapreduce.domain.launch_table import LaunchTable
 from clmapreduce.domain.line import Columns
 from clmapreduce.dtypes import c_name
 from clmapreduce.formula.formula import Formula, Input, Place
@@ -17,6 +20,7 @@ from clmapreduce.schemes.common.boxes import LaunchBox, within_local_memory
 from clmapreduce.schemes.common.kernel_data import Target
 from clmapreduce.schemes.common.vectors import lanes_of
 from clmapreduce.schemes.line.line_kernel import LineText, inputs_of
+from clmapreduce.schemes.line.reduce import ONCE, talks
 
 MOST_VECTORS, MOST_BYTES = 128, 16384
 """Of the accumulators that a work-item holds in the sequential mode: a first-level cache has room for them."""
@@ -30,7 +34,8 @@ LEAST_VALUES = 1 << 14
 class ColumnsText(LineText):
     """bound: the operator. block: work-items of a group. formula: of the values; None where rows are accumulators.
     partial: accumulators are left, not results. lanes: columns of a vector. unroll: rows of a step. vectors: of an item
-    at most, in the sequential mode. across: items that read a row together, in the parallel one.
+    at most, in the sequential mode. across: items that read a row together, in the parallel one. merging: the group
+    that is done last with a tile merges what all leave of it.
     """
 
     template = "kernel/line/reduce_columns"
@@ -42,6 +47,7 @@ class ColumnsText(LineText):
     unroll: int
     vectors: int
     across: int
+    merging: bool = False
 
     @property
     def op(self) -> OperatorText:
@@ -62,10 +68,11 @@ class ColumnsText(LineText):
 
     @property
     def arrays(self) -> tuple[LocalArray, ...]:
-        if self.target.mode is ComputeMode.SEQUENTIAL or self.down == 1:
+        if self.target.mode is ComputeMode.SEQUENTIAL:
             return ()
-        kinds = [(c.name, c_name(c.dtype, self.lanes)) for c in self.bound.components]
-        return tuple(LocalArray(f"scratch_{name}", kind, self.block) for name, kind in kinds)
+        kinds = [(c.name, c_name(c.dtype, self.lanes)) for c in self.bound.components] if self.down > 1 else []
+        arrived = [LocalArray("arrived", "int", 1)] if self.merging else []
+        return (*(LocalArray(f"scratch_{name}", kind, self.block) for name, kind in kinds), *arrived)
 
     def place(self, row: str) -> Place:
         """Of the first lane in a row; the index is the row, for all lanes."""
@@ -98,22 +105,28 @@ def plan_columns(
     parts = tuple(stored)
     why = f"groups read up to {cut.across * lanes} of {columns.width} columns, {cut.share} rows of {columns.length}"
 
-    def stage(of: Columns, cut: _Cut, values: Formula | None, partial: bool) -> Stage:
+    def stage(of: Columns, cut: _Cut, values: Formula | None, partial: bool, merging: bool = False) -> Stage:
         each = (cut.across, 1) if mode is ComputeMode.SEQUENTIAL else (1, cut.across)
         outputs, tail = ((), None) if partial else (layout.outputs, layout.tail)
         spec = ColumnsText(
             Target.of(mode, facts, columns.narrow), outputs, tail, False, bound, box.block, values, partial, cut.lanes,
-            box.unroll, *each,
+            box.unroll, *each, merging,
         )  # fmt: skip
+        own = ("done0",) if merging else ()
         read = (*(() if values else parts), *(one.name for one in spec.read))
-        written = parts if partial else layout.targets
+        written = (*(() if partial else layout.targets), *(parts if partial or merging else ()), *own)
         numbers = (of.length, of.width, cut.share, cut.splits, cut.tiles, cut.across * cut.lanes)
         sizes: Arguments = tuple(("idx", n) for n in numbers)
         groups = of.batch * cut.splits * cut.tiles
-        return Stage(spec, groups, box.block, (*read, *written, *sizes), read, written)
+        return Stage(spec, groups, box.block, (*read, *written, *sizes), (*read, *own), written, in_one=merging)
 
     if cut.splits == 1:
         return Plan((stage(columns, cut, formula, False),), {}, mode, Scope.DEVICE, columns.narrow, why)
+    if talks(mode, facts) and columns.size * max(1, formula.operations) <= ONCE:
+        why += "; the last one of a tile merges what they leave"
+        one, counters = stage(columns, cut, formula, False, True), np.zeros(columns.batch * cut.tiles)
+        tables = {"done0": LaunchTable(counters, narrow=True)}
+        return Plan((one,), stored, mode, Scope.DEVICE, columns.narrow, why, tables=tables)
     merged = replace(columns, length=cut.splits)
     last = stage(merged, _merging(merged, bound, mode, box, lanes), None, False)
     why += "; another launch merges what they leave"

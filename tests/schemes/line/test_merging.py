@@ -64,6 +64,23 @@ def test_bits_are_those_of_two_launches(
         assert first.tobytes() == second.tobytes()
 
 
+@pytest.mark.parametrize("op", OPERATORS[:-1])
+def test_columns_are_the_same_in_every_call(op: str, talking: cm.Context, rng: np.random.Generator) -> None:
+    """Of several matrices and tiles, each with a counter of its own."""
+    for shape in ((5000, 40), (3, 2000, 37), (3000, 300)):
+        x = rng.uniform(0.9, 1.1, shape).astype("f4")
+        there, axis = cm.array(x, talking), len(shape) - 2
+        results = [np.asarray(cm.Reduce(op)(there, axis=axis, mode="parallel")) for _ in range(5)]
+        assert "the last one of a tile merges" in cm.Reduce(op).explain(there, axis=axis, mode="parallel")
+        wide = x.astype("f8")
+        exact: Any = {
+            "product": np.prod, "maximum": np.max, "norm": lambda v, axis: np.sqrt((v * v).sum(axis)),
+            "logsumexp": lambda v, axis: np.log(np.exp(v).sum(axis)),
+        }.get(op) or getattr(np, op)  # fmt: skip
+        np.testing.assert_allclose(results[0], exact(wide, axis=axis), rtol=2e-6)
+        assert all(result.tobytes() == results[0].tobytes() for result in results)
+
+
 def test_threads_share_a_counter(talking: cm.Context, rng: np.random.Generator) -> None:
     arrays = [rng.integers(0, 100, 50_000, np.int32) for _ in range(8)]
     total = cm.Reduce("sum")

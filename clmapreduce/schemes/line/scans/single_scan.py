@@ -8,6 +8,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
+import numpy as np
+
+from clmapreduce.domain.launch_table import LaunchTable
 from clmapreduce.domain.line import Line
 from clmapreduce.dtypes import DType
 from clmapreduce.modes import ComputeMode, Scope
@@ -19,6 +22,7 @@ from clmapreduce.reductions.walks.lanes import LaneResults, LaneValues
 from clmapreduce.reductions.walks.walk import Walk
 from clmapreduce.schemes.common.kernel_data import KernelText, Target
 from clmapreduce.schemes.common.local_arrays import accumulators, shrink_to_fit
+from clmapreduce.schemes.line.reduce import ONCE
 from clmapreduce.schemes.line.scans.scan_text import ScanText
 
 MOST_WORDS, MOST_KEPT = 32, 80
@@ -83,6 +87,11 @@ class SingleScanText(ScanText):
     def sent(self) -> OperatorText | StateText:
         """What items, warps and tiles pass on."""
         return self.wide
+
+    @property
+    def head(self) -> int:
+        """Words of 64 bits before the posts."""
+        return 2
 
     @property
     def words(self) -> int:
@@ -151,16 +160,19 @@ def plan_one_pass(spec: SingleScanText, layout: Layout, line: Line, facts: Facts
     if spec.alone:
         return Plan((scan,), {}, target.mode, Scope.GROUP, target.narrow, "the line fits one group")
     windows = -(-tiles // target.subgroup)
-    posts = 1 + spec.words * (tiles + windows + windows // target.subgroup + 1)
-    clear = Stage(
-        ClearText(target, spec.block), -(-posts // spec.block), spec.block, ("scratch0", ("idx", posts)), (),
-        ("scratch0",),
-    )  # fmt: skip
+    posts = spec.head + spec.words * (tiles + windows + windows // target.subgroup + 1)
+    why = f"one pass over {tiles} tiles, each behind what the tiles before it post"
     scan = replace(
         scan, arguments=("scratch0", *scan.arguments), reads=("scratch0", *scan.reads),
         writes=("scratch0", *scan.writes),
     )  # fmt: skip
-    why = f"one pass over {tiles} tiles, each behind what the tiles before it post"
+    if line.length * max(1, layout.formula.operations) <= ONCE:
+        table = {"scratch0": LaunchTable(np.zeros(posts), narrow=False)}
+        return Plan((replace(scan, in_one=True),), {}, target.mode, Scope.DEVICE, target.narrow, why, tables=table)
+    clear = Stage(
+        ClearText(target, spec.block), -(-posts // spec.block), spec.block, ("scratch0", ("idx", posts)), (),
+        ("scratch0",),
+    )  # fmt: skip
     return Plan((clear, scan), {"scratch0": 8 * posts}, target.mode, Scope.DEVICE, target.narrow, why)
 
 

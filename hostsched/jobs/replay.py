@@ -126,15 +126,35 @@ class Replay:
         self, buffers: Sequence[Any], scalars: Sequence[Any] = (), wait_for: Collection[Any] = NO_EVENTS
     ) -> Submission:
         """As `submit`, with the values of the slots in `buffers` and `scalars`, in their order."""
-        queue = self._queue
-        values, borrowed = self._values(buffers, scalars)
         seconds, longest = 0.0, 0.0
         for pace, work in self._counted:
             each = pace.seconds * work
             seconds += each
             longest = max(longest, each)
-        if not self._ordinary or longest > AT_ONCE or queue.has_failed or self._shares_written(buffers):
-            return JobGraph(self._jobs(buffers, scalars)).submit(queue, wait_for)
+        events = self._enqueue(buffers, scalars, wait_for) if longest <= AT_ONCE else None
+        if events is None:
+            return JobGraph(self._jobs(buffers, scalars)).submit(self._queue, wait_for)
+        submission = Submission(self._queue, events, [events[at] for at in self._terminal])
+        if seconds > COUNTED:
+            learning = self._counted if seconds <= AT_ONCE else ()  # as graph.py
+            self._queue.keep_short(submission.done, seconds, partial(share_among, learning))
+        return submission
+
+    def repeat(self, buffers: Sequence[Any], scalars: Sequence[Any], wait_for: Collection[Any]) -> None:
+        """As `submit_values`, for callers who need no Submission: one less object for a short call."""
+        if self._counted or self._enqueue(buffers, scalars, wait_for) is None:
+            self.submit_values(buffers, scalars, wait_for)
+
+    def _enqueue(
+        self, buffers: Sequence[Any], scalars: Sequence[Any], wait_for: Collection[Any]
+    ) -> list[Any] | None:
+        """One event per launch, which is enqueued as it was settled; None where a job graph has to do it: something
+        has failed before, or a Buffer that is written has two slots.
+        """
+        queue = self._queue
+        values, borrowed = self._values(buffers, scalars)
+        if not self._ordinary or queue.has_failed or self._shares_written(buffers):
+            return None
         owned = buffers if borrowed else None
         first_waits = [] if wait_for is NO_EVENTS else queue.admit(wait_for)
         events: list[Any] = []
@@ -156,11 +176,7 @@ class Replay:
             except BaseException:
                 settle(queue, self._jobs(buffers, scalars))
                 raise
-        submission = Submission(queue, events, [events[at] for at in self._terminal])
-        if seconds > COUNTED:
-            learning = self._counted if seconds <= AT_ONCE else ()  # as graph.py
-            queue.keep_short(submission.done, seconds, partial(share_among, learning))
-        return submission
+        return events
 
     def _check(self, launch: Launch) -> None:
         name = launch.kernel.name

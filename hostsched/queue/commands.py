@@ -57,6 +57,8 @@ class Commands:
         self._in_flight = InFlight()
         self._recent: deque[cl.Event | None] = deque(maxlen=_FEW)
         """The last commands since a wait for all of them. None stands for one that is being enqueued."""
+        self._is_sent = True
+        """Whether nothing was enqueued since the last flush."""
         self._take_queue(self.profile)
         guard(self)
 
@@ -169,6 +171,7 @@ class Commands:
                 error, f"kernel {kernel.name} with {grid.groups} groups of {grid.group_size} on {self.facts.name!r}"
             ) from error
         self._recent[-1] = event
+        self._is_sent = False
         if versions is not None:
             versions.note(event)
         if entry is not None:
@@ -286,6 +289,7 @@ class Commands:
             except cl.Error as error:
                 raise failure_of(error, f"pinning {nbytes} bytes for {self.facts.name!r}") from error
             self._recent.append(mapped)
+            self._is_sent = False
         return cast("np.ndarray[Any, Any]", view), mapped
 
     def marker(self, waits: Sequence[cl.Event] = ()) -> cl.Event:
@@ -295,6 +299,7 @@ class Commands:
                 event = opencl.marker(self._queue, waits or None)
             except cl.Error as error:
                 raise failure_of(error, f"setting a marker on {self.facts.name!r}") from error
+            self._is_sent = False
         if self.profile:
             self.log.append((event, "marker", None))
         return event
@@ -306,6 +311,7 @@ class Commands:
                 opencl.flush(self._queue)
             except cl.Error as error:
                 raise failure_of(error, f"flushing the queue of {self.facts.name!r}") from error
+            self._is_sent = True
 
     def last_event(self) -> cl.Event:
         """An event that ends when everything enqueued so far has. Takes no lock: the end of the process, and a
@@ -341,13 +347,12 @@ class Commands:
         """Events of which all end once everything enqueued so far has: those of the commands since the last wait for
         all, where they are few and known, else that of a marker, which an H200 needs 5 us for. The lock is held.
         """
-        events = [event for event in self._recent if event is not None]
-        unknown = len(events) < len(self._recent) or any(entry.event is None for entry in self._in_flight.all())
-        if unknown or len(events) == _FEW:
-            events = [self.marker()]
+        unknown = not all(self._recent) or any(entry.event is None for entry in self._in_flight.all())
+        if unknown or len(self._recent) == _FEW:
+            event = self.marker()
             self._recent.clear()
-            self._recent.append(events[0])
-        return events
+            self._recent.append(event)
+        return list(filter(None, self._recent))
 
     def _forget(self, events: Sequence[cl.Event]) -> None:
         """Forgets commands that have ended. The lock is held."""
@@ -373,6 +378,7 @@ class Commands:
         self._in_flight.keep(entry, event)
         plain = cl.Event.from_int_ptr(event.int_ptr) if isinstance(event, cl.NannyEvent) else event
         self._recent.append(plain)
+        self._is_sent = False
         if self.profile:
             self.log.append((plain, label, nbytes))
         return plain

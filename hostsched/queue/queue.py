@@ -77,7 +77,9 @@ class Queue(Commands):
         """Waits until `event` has ended, failed or not, and returns its final status; a positive one if it has not
         ended after so many seconds. Ctrl-C interrupts it.
         """
-        self.flush()
+        with self.lock:  # which no forked child gets
+            if not self._is_sent:
+                self.flush()
         alone = self._waits_alone or seconds < math.inf  # who asks again and again starts one thread, not one each time
         began, spin_us = time.perf_counter(), _SHORT_SPIN_US if self._short_spins else _SPIN_US
         status = poll(event, spin_us, self._waits_in_driver, seconds, alone)

@@ -115,7 +115,7 @@ class ReadyCall:
                 if self._scratch_at:
                     self._launch(queue, buffers, scalars, wait_for)
                 else:
-                    self._replay.submit_values(buffers, scalars, wait_for)
+                    self._replay.repeat(buffers, scalars, wait_for)
         except DeviceMemoryError:
             lean = self.lean(queue)
             if lean is None:
@@ -131,7 +131,7 @@ class ReadyCall:
         for (place, _), buffer in zip(self._scratch_at, scratch, strict=True):
             buffers[place] = buffer
         try:
-            self._replay.submit_values(buffers, scalars, wait_for)
+            self._replay.repeat(buffers, scalars, wait_for)
         finally:
             for buffer in scratch:
                 queue.arena.give(buffer)

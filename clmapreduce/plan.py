@@ -52,6 +52,7 @@ class Facts:
     limits_registers: bool = False
     groups_may_return: bool = False
     groups_progress: bool = False
+    device_fences: bool = False
     halves_wide_calls: bool = False
     vectors_of_half: bool = True
     fp16: bool = True

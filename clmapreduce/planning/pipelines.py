@@ -87,7 +87,7 @@ class PipelineRequest(PlanRequest):
     def _defaults(self, facts: Facts) -> dict[str, LaunchBox]:
         if self._fused is None:
             return self.traced.chain.boxes(self.mode, facts)
-        name = fused_box(self.scope, self._lines)
+        name = fused_box(self.scope, self._lines, facts)
         return {name: launch_box(name, self.mode, facts)}
 
     def plan(self, facts: Facts) -> Plan:
@@ -97,7 +97,7 @@ class PipelineRequest(PlanRequest):
         if fused is None:
             line = Line(self.length, self.window)
             return self.traced.chain.plan(line, self.mode, facts, self.streaming, self.strict, own)
-        name = fused_box(self.scope, lines)
+        name = fused_box(self.scope, lines, facts)
         box = own.get(name) or launch_box(name, self.mode, facts)
         box = strictly_sequential(box) if self.strict else box
         return plan_fused(fused, lines, self.scope, self.mode, facts, box, self.why)

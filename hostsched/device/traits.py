@@ -28,8 +28,9 @@ class DriverTraits:
     thread may wait inside the driver. loads_late: whether threads of the driver load a kernel's code when it is first
     launched. correct_division: build options with which quotients and square roots of float32 are rounded correctly,
     where they are not without. short_offsets: whether kernels see a global offset as an int.
-    quick_functions: whether logarithms, sines and cosines take an instruction or two where their errors may be small
-    beside 1 only.
+    device_fences: whether the vocabulary's fence between what a group writes and reads counts for the whole device; the
+    processor of a CPU sees to that itself. quick_functions: whether logarithms, sines and cosines take an instruction
+    or two where their errors may be small beside 1 only.
     """
 
     vocabulary: str = "portable"
@@ -40,6 +41,7 @@ class DriverTraits:
     limits_registers: bool = False
     groups_may_return: bool = False
     groups_progress: bool = False
+    device_fences: bool = False
     halves_wide_calls: bool = False
     vectors_of_half: bool = True
     keeps_kernels: bool = False
@@ -56,6 +58,7 @@ class DriverTraits:
 _TRAITS = {
     "nvidia": DriverTraits(
         "nvidia", exchange_width=32, register_fragments=True, limits_registers=True, groups_may_return=True,
+        device_fences=True,
         groups_progress=True, vectors_of_half=False, correct_division=("-cl-fp32-correctly-rounded-divide-sqrt",),
         quick_functions=True, compiles_at_once=True, short_offsets=True,  # PTX has them in %envreg3, %envreg4, %envreg5
     ),

@@ -30,7 +30,7 @@ class KernelJob:
     is the approximate number of operations of the launch; 0 if it is unknown. `first` is the number of groups before
     these, which other launches run. A launch with much work is cut into pieces: its kernel computes its group as
     `get_group_id(0) + get_global_offset(0) / group_size + get_global_offset(1) + (get_global_offset(2) << 30)`, and
-    must not use the number of groups.
+    must not use the number of groups. A `whole` one is never cut.
     """
 
     kernel: Kernel
@@ -41,6 +41,7 @@ class KernelJob:
     writes: tuple[Buffer, ...]
     work: float = 0.0
     first: int = 0
+    whole: bool = False
 
     @property
     def pace(self) -> Pace:

@@ -32,10 +32,15 @@ _FILLING = {"cpu": 1, "gpu": 16}
 
 
 class Divisible(Protocol):
-    """A launch that may go out in pieces. `work` is its operations, `seconds` what they take at its pace."""
+    """A launch that may go out in pieces, unless it is `whole`. `work` is its operations, `seconds` what they take at
+    its pace.
+    """
 
     @property
     def groups(self) -> int: ...
+
+    @property
+    def whole(self) -> bool: ...
 
     @property
     def work(self) -> float: ...
@@ -51,7 +56,7 @@ class Divisible(Protocol):
 
 def is_long(job: Divisible) -> bool:
     """Whether a launch takes more than a piece's time, as far as its pace tells."""
-    return job.seconds > AT_ONCE and job.groups > 1
+    return job.seconds > AT_ONCE and job.groups > 1 and not job.whole
 
 
 def in_pieces(

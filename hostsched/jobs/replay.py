@@ -34,7 +34,7 @@ class Launch(NamedTuple):
     never change.
 
     `reads` and `writes` name the slots whose Buffers it reads and writes. A slot that no launch reads or writes is
-    bound to a NumPy scalar. `work` is as for KernelJob.
+    bound to a NumPy scalar. `work` and `whole` are as for KernelJob.
     """
 
     kernel: Kernel
@@ -44,6 +44,7 @@ class Launch(NamedTuple):
     reads: tuple[str, ...]
     writes: tuple[str, ...]
     work: float = 0.0
+    whole: bool = False
 
 
 class _Order(NamedTuple):
@@ -260,6 +261,7 @@ class Replay:
                 tuple(slots[name] for name in launch.reads),
                 tuple(slots[name] for name in launch.writes),
                 launch.work,
+                whole=launch.whole,
             )
             for launch in self._launches
         ]

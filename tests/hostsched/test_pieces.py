@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Callable
+from dataclasses import replace
 
 import numpy as np
 import pytest
 
 from hostsched import Buffer, Cancelled, JobGraph, KernelJob, Launch, Queue, ReadJob, Replay, build, following
-from hostsched.jobs.pieces import AT_ONCE, GROWTH, PIECE, in_pieces
+from hostsched.driver import opencl
+from hostsched.jobs.pieces import AT_ONCE, GROWTH, PIECE, in_pieces, is_long
 from hostsched.kernels.pace import Pace, share_among
 from hostsched.queue.backlog import Backlog
 
@@ -126,8 +128,30 @@ def test_short_launches_are_one_command(queue: Queue) -> None:
     assert queue.backlog.seconds == 0 and len(submission.events) == 1
 
 
+def test_a_whole_launch_is_one_command_and_counts(queue: Queue, monkeypatch: pytest.MonkeyPatch) -> None:
+    """By a graph and by a replay: it is waited for as others are, and goes out at once."""
+    launches = []
+    enqueue = opencl.enqueue_kernel
+    monkeypatch.setattr(opencl, "enqueue_kernel", lambda *args: (launches.append(args), enqueue(*args))[1])
+    for by_replay in (False, True):
+        counter, out = zero_buffer(queue)
+        job = replace(counting(queue, counter), whole=True)
+        assert job.seconds > AT_ONCE and not is_long(job)
+        del launches[:]
+        if by_replay:
+            launch = Launch(job.kernel, job.groups, job.group_size, ("c",), ("c",), ("c",), job.work, True)
+            Replay(queue, [launch]).submit({"c": counter})
+        else:
+            JobGraph([job]).submit(queue)
+        assert len(launches) == 1 and queue.backlog.seconds > 0
+        JobGraph([ReadJob(counter, out.view(np.uint8))]).submit(queue).wait()
+        assert (out == 1).all()
+
+
 class _Clockwork:
     """A queue and a launch whose groups take a known time each, on a clock of their own."""
+
+    whole = False
 
     def __init__(self, groups: int, seconds: float, estimate: float, clock: list[float]) -> None:
         self.groups, self.work = groups, 1.0 * groups

@@ -58,7 +58,7 @@ FACTS = {
     "wide": Facts("wide+pocl", "cpu", 2, 4096, 1 << 19, 1, True, True, halves_wide_calls=True),
     "nvidia": Facts(
         "nvidia", "gpu", 132, 1024, 48 << 10, 32, True, False, True, register_fragments=True, limits_registers=True,
-        groups_may_return=True, groups_progress=True, vectors_of_half=False, quick_functions=True,
+        groups_may_return=True, groups_progress=True, device_fences=True, vectors_of_half=False, quick_functions=True,
     ),
     "amd": Facts("portable", "gpu", 60, 256, 64 << 10, 1, True, False),
     "small": Facts("portable", "gpu", 1, 32, 16 << 10, 1, False, False),

@@ -65,7 +65,7 @@ class Executable:
     def _work_of(self, stage: Stage) -> float:
         """Operations of a stage at most."""
         alone = stage.groups <= 1 and any(other.groups > 1 for other in self.plan.stages)
-        return 0.0 if alone or stage.in_one else self.work
+        return 0.0 if alone else self.work
 
     @property
     def lean(self) -> Executable | None:

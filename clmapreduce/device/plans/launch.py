@@ -16,7 +16,9 @@ from clmapreduce.plan import Stage
 class Launch:
     """A stage with its kernel built and its numbers typed: only the buffers are missing."""
 
-    __slots__ = ("_arguments", "_built", "_group_size", "_groups", "_index", "_reads", "_work", "_writes", "kernel")
+    __slots__ = (
+        "_arguments", "_built", "_group_size", "_groups", "_index", "_reads", "_whole", "_work", "_writes", "kernel",
+    )  # fmt: skip
 
     def __init__(self, stage: Stage, built: Built, work: float) -> None:
         index = np.int32 if stage.spec.narrow else np.int64
@@ -27,7 +29,7 @@ class Launch:
             a if isinstance(a, str) else (index(a[1]) if a[0] == "idx" else np.int32(a[1])) for a in stage.arguments
         )
         self._reads, self._writes = stage.reads, stage.writes
-        self._work = work
+        self._work, self._whole = work, stage.in_one
 
     def job(self, arrays: Mapping[str, Any]) -> hostsched.KernelJob:
         """The job on named arrays: Buffers, NumPy scalars for values passed as arguments, tuples of a Buffer and whole
@@ -60,6 +62,7 @@ class Launch:
             _buffers(self._writes, arrays),
             work,
             first,
+            self._whole,
         )
 
     def slots(self, constants: Mapping[str, tuple[Any, ...]], numbers: Collection[str]) -> hostsched.Launch:
@@ -71,7 +74,8 @@ class Launch:
                 args += map(self._index, constants.get(name, ()))
         reads = tuple(name for name in self._reads if name not in numbers)
         return hostsched.Launch(
-            self.kernel, self._groups, self._group_size, tuple(args), reads, self._writes, self._work
+            self.kernel, self._groups, self._group_size, tuple(args), reads, self._writes, self._work,
+            self._whole,
         )
 
 

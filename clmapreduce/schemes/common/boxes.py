@@ -78,6 +78,7 @@ _SEQUENTIAL = {
     "series_function": replace(_CPU, unroll=1),
     "power_sum": replace(_CPU, unroll=1),
     "fused_group": replace(_CPU, unroll=1),
+    "fused_few": replace(_CPU, unroll=1),
     "fused_small": replace(_CPU, unroll=1),
     "fused_rows": replace(_CPU, unroll=1),
 }
@@ -104,6 +105,7 @@ _PARALLEL_GPU = {
     "series_function": replace(_GPU, block=64, unroll=1, groups=32),
     "power_sum": replace(_GPU, block=64, unroll=1, groups=32),
     "fused_group": replace(_GPU, unroll=1, groups=32),
+    "fused_few": replace(_GPU, block=512, unroll=1, groups=32),
     "fused_small": replace(_GPU, block=32, unroll=1, groups=64),
     "fused_rows": replace(_GPU, block=128, unroll=1, groups=UNLIMITED),
 }

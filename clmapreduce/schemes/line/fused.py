@@ -25,6 +25,11 @@ STAGED = 7
 """In batches, lines from this length on go through local memory: shorter ones lie so close that caches do as well."""
 STAGED_BYTES = 16384
 """Local memory that a group's lines may take, so that several groups fit beside each other."""
+FEW_LINES, LONG_LINE = 16, 8192
+"""Up to so many lines for each compute unit, each at least so long, are walked by larger groups. cm.tune found them on
+an H200, 2026-11-29: softmax of 2,000 lines of 8,192 0.061 -> 0.049 ms with groups of 512 instead of 256, of 400 lines
+of 40,000 0.103 -> 0.070 with 1,024; 4,096 lines of 4,096 stay with 256.
+"""
 SMALL_GROUP = 1024
 """In batches, lines up to this long are walked by small groups, which need no barrier where they are one warp."""
 
@@ -67,11 +72,14 @@ class FusedText(LineText):
         return (*scratch, *(self.fused.staged_arrays(self.block, self.fixed) if self.through_local else ()))
 
 
-def fused_box(scope: Scope, lines: Lines) -> str:
-    """Which launch box suits lines of this length."""
+def fused_box(scope: Scope, lines: Lines, facts: Facts) -> str:
+    """Which launch box suits lines of this length: larger groups where few long lines leave a device idle."""
     if scope is Scope.ITEM:
         return "fused_rows"
-    return "fused_small" if lines.count > 1 and lines.length <= SMALL_GROUP else "fused_group"
+    if lines.count > 1 and lines.length <= SMALL_GROUP:
+        return "fused_small"
+    few = lines.count <= FEW_LINES * facts.compute_units and lines.length >= LONG_LINE
+    return "fused_few" if few else "fused_group"
 
 
 def plan_fused(

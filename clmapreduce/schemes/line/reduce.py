@@ -197,7 +197,8 @@ def plan_reduce(
 
 def talks(mode: ComputeMode, facts: Facts) -> bool:
     """Whether a group sees what others have written, in one launch."""
-    return mode is ComputeMode.PARALLEL and facts.groups_progress
+    fences = facts.device_fences or facts.kind == "cpu"
+    return mode is ComputeMode.PARALLEL and facts.groups_progress and fences
 
 
 def merging_stage(stage: Stage, layout: Layout) -> Stage:

@@ -9,8 +9,12 @@ import pytest
 from support.plans import FACTS, PARALLEL, SEQUENTIAL
 
 import clmapreduce as cm
+from clmapreduce.domain.line import Lines
+from clmapreduce.modes import Scope
 from clmapreduce.planning import mode as planning_mode
 from clmapreduce.planning.mode import LONG_ROW, ROWS_A_UNIT, few_long_rows
+from clmapreduce.schemes.common.boxes import launch_box
+from clmapreduce.schemes.line.fused import fused_box
 
 SHARED = "groups share each of"
 
@@ -140,3 +144,16 @@ def test_all_compute_units_have_work(shares: cm.Context) -> None:
         explanation = cm.Reduce("sum").explain(x, axis=1, mode="parallel")
         assert SHARED in explanation
         assert explanation._stages[0].groups >= shares.facts.compute_units
+
+
+def test_larger_groups_walk_few_rows() -> None:
+    """Where groups share none: the rows are too short, or something runs along them."""
+    for facts in FACTS.values():
+        for rows, length, name in (
+            (16 * facts.compute_units, 8192, "fused_few"), (16 * facts.compute_units + 1, 8192, "fused_group"),
+            (2, 8191, "fused_group"), (2, 1024, "fused_small"),
+        ):  # fmt: skip
+            assert fused_box(Scope.GROUP, Lines(rows, length), facts) == name
+        assert fused_box(Scope.ITEM, Lines(2, 10), facts) == "fused_rows"
+        few, usual = (launch_box(name, PARALLEL, facts) for name in ("fused_few", "fused_group"))
+        assert few.block >= usual.block

@@ -67,8 +67,9 @@ class ReadyCall:
         self._places = places = {name: place for place, name in enumerate(replay.buffers)}
         self._inputs_at = [(k, places[name]) for k, name in enumerate(self._names) if name in places]
         self._results_at = [(k, places[f"out{k}"]) for k in range(len(self._outputs)) if f"out{k}" in places]
-        self._scratch_at = [(places[name], nbytes) for name, nbytes in executable.plan.scratch.items()]
-        if sum(executable.plan.scratch.values()) <= KEPT_SCRATCH:
+        scratch = executable.plan.scratch
+        self._scratch_at = [(places[name], nbytes) for name, nbytes in scratch.items() if name in places]
+        if sum(scratch.values()) <= KEPT_SCRATCH:
             with translated():
                 for place, nbytes in self._scratch_at:
                     self._buffers[place] = take(queue, nbytes)

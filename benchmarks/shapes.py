@@ -9,8 +9,9 @@ On GPUs a turn is two calls, of which the second counts. ÷ is the median over t
 
 Every result is compared with NumPy's first: integers, places and truth values must be equal, floats within a bound. A
 result of ours that differs is WRONG, a peer's is (off). 'none' stands where a library has no such function of the
-dtype, 'failed' where a peer's first call raised an error. The last column has the bar of a row, on NVIDIA's GPUs beside
-PyTorch, else beside NumPy.
+dtype, 'failed' where a peer's first call raised an error. The last column has the bar of a row: how fast it is to be,
+on NVIDIA's GPUs beside PyTorch, else beside NumPy; of functions of elements beside NumPy another one; and the most
+microseconds of a call on up to 1,000 elements.
 """
 
 from __future__ import annotations
@@ -44,8 +45,25 @@ MAPS: dict[str, Callable[[Any, Any], Any]] = {
     "a ** b": lambda a, b: a**b,
 }
 ROWS = ((1_000_000, 16), (65_536, 256), (4_096, 4_096), (64, 262_144), (16, 1_000_000))
-FEW = 1 << 20
-"""From so many elements on, bars are those of large calls."""
+FEW, LITTLE = 1 << 20, 1000
+"""From so many elements on, bars are those of large calls; and up to so many a call has a bar of its own."""
+
+
+@dataclass(frozen=True)
+class Bars:
+    """What is asked of rows: the least ratio of a library's time to ours, from FEW elements on, of functions of
+    elements there, and under that; the most microseconds of a call on LITTLE elements.
+    """
+
+    library: str
+    large: float
+    functions: float
+    small: float | None
+    most_us: float
+
+
+ON_NVIDIA = Bars("PyTorch", large=0.9, functions=0.9, small=0.5, most_us=32)
+ON_CPUS = Bars("NumPy", large=1.0, functions=2.0, small=None, most_us=45)
 
 
 # ---------------------------------------------------------------------------------------------------------- libraries
@@ -279,19 +297,23 @@ def contend(library: Library, shape: Shape, exact: Any) -> tuple[Callable[[], An
 
 @dataclass(frozen=True)
 class Bench:
-    """What rows are measured with. compared: the library that bars compare with. bars: the least ratios of its time to
-    ours, from FEW elements on, and under that.
-    """
+    """What rows are measured with, and what is asked of them."""
 
     context: cm.Context
     libraries: Sequence[Library]
-    compared: str
-    bars: tuple[float, float | None]
+    bars: Bars
     seconds: float
 
-    def verdict(self, count: int, ratios: Mapping[str, float]) -> str:
-        bar = self.bars[0 if count >= FEW else 1]
-        return "" if bar is None or self.compared not in ratios else verdict(f"≥ {bar}", ratios[self.compared] >= bar)
+    def verdict(self, shape: Shape, seconds: float, ratios: Mapping[str, float]) -> str:
+        """The bars of a row, with those that it misses. seconds: of a call of ours."""
+        bars, words = self.bars, []
+        of_functions = shape.operation in MAPS and shape.operation != "a + b"
+        bar = bars.small if shape.count < FEW else bars.functions if of_functions else bars.large
+        if bar is not None and bars.library in ratios:
+            words.append(verdict(f"≥ {bar}", ratios[bars.library] >= bar))
+        if shape.count <= LITTLE:
+            words.append(verdict(f"≤ {bars.most_us:g} µs", 1e6 * seconds <= bars.most_us))
+        return ", ".join(words)
 
     def tell(self, shape: Shape) -> None:
         """Prints a row."""
@@ -317,7 +339,7 @@ class Bench:
                 cells += [peer, ""]
             else:
                 cells += [f"{1e3 * median(times[name]):.3f} ms{' (off)' if peer[1] else ''}", f"{ratios[name]:.2f}"]
-        row(shape.name, *cells, ("WRONG " * wrong + self.verdict(shape.count, ratios)).strip())
+        row(shape.name, *cells, ("WRONG " * wrong + self.verdict(shape, own, ratios)).strip())
 
 
 def bench_of(device: cm.Device, options: argparse.Namespace) -> Bench:
@@ -330,8 +352,7 @@ def bench_of(device: cm.Device, options: argparse.Namespace) -> Bench:
     title(device, ", ".join(["wall time of one call", *([versions(libraries, list(makers))] if makers else [])]))
     made = [try_peer(name, partial(make, libraries)) for name, make in makers.values()]
     peers = ([] if on_nvidia else [Library("NumPy", NUMPY)]) + [peer for peer in made if peer is not None]
-    compared, bars = ("PyTorch", (0.9, 0.5)) if on_nvidia else ("NumPy", (1.0, None))
-    return Bench(cm.Context(device), peers, compared, bars, options.seconds)
+    return Bench(cm.Context(device), peers, ON_NVIDIA if on_nvidia else ON_CPUS, options.seconds)
 
 
 def main() -> None:

@@ -154,3 +154,15 @@ def test_recurrences_across_tiles(dtype: str, context: cm.Context, rng: np.rando
                 gain = 1 / (1 - sum(map(abs, weights)))
                 most = max(50.0, *first) * gain
                 assert np.abs(np.asarray(result) - expected).max() <= 2 * (2 * order * gain + 100) * unit * most
+
+
+def test_calls_see_no_posts_of_those_before(context: cm.Context, rng: np.random.Generator) -> None:
+    """Calls of one plan, queued one behind the other: posts stay, and carry the age of their launch."""
+    if not context.facts.sound_groups:
+        pytest.skip("the device has no parallel mode")
+    for length in (7 * TILE - 3, 3 * FAN * FAN * TILE + 77):
+        arrays = [rng.integers(0, 1000, length).astype("i4") for _ in range(40)]
+        scan = cm.Scan("sum")
+        results = [scan(cm.array(x, context), mode="parallel") for x in arrays]
+        for x, result in zip(arrays, results, strict=True):
+            assert_same(result.to_numpy(), np.cumsum(x))

@@ -60,8 +60,8 @@ class Facts:
 
     @property
     def computes_halves(self) -> bool:
-        """Whether formulas of float16 compute in it. Elsewhere they read and store its bits and compute in float32: one
-        by one, as NVIDIA's compiler builds them, float16 numbers take a memory's time three and four times.
+        """Whether formulas of float16 compute in it. Elsewhere they read and store its bits and compute in float32.
+        Without vectors of float16, which NVIDIA's compiler does not build, maps took three to four times as long.
         """
         return self.fp16 and self.vectors_of_half
 
@@ -136,7 +136,7 @@ class Stage:
 
     share: the indices (rows) of a group, where the launch goes window by window; 0 where it does not. local: arrays of
     which a group reads and writes what belongs to its own window, or is passed on to the next one. redo: an array in
-    which an earlier launch marks what it gave up; where nothing is marked, this launch is not needed. in_one: it is
+    which an earlier launch marks what it gave up; where nothing is marked, this launch is not needed. whole: it is
     never cut into pieces.
     """
 
@@ -149,7 +149,7 @@ class Stage:
     share: int = 0
     local: tuple[str, ...] = ()
     redo: str = ""
-    in_one: bool = False
+    whole: bool = False
 
 
 def where_marked(stages: Iterable[Stage], redo: str) -> list[Stage]:

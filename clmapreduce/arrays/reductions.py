@@ -240,9 +240,9 @@ def _first_of(prepared: Prepared | list[Any]) -> DeviceArray:
 
 
 def _reads_only(prepared: Prepared, x: DeviceArray) -> bool:
-    """Whether a call reads just one array, where it is and from its beginning, and numbers."""
+    """Whether a call reads just one array, where it is, and numbers."""
     arrays = [one.value for one in prepared.call.inputs if one.signature.access is not Access.ARGUMENT]
-    return not x.first and not [one for one in arrays if one.memory is not x.memory or one.first]
+    return not x.first and not [one for one in arrays if one.memory is not x.memory]
 
 
 def number_argument(number: Any) -> Argument:

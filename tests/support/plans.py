@@ -387,7 +387,7 @@ def sizes(stage: Stage) -> list[int]:
 def assert_covered(stage: Stage) -> None:
     """Every index of the line lies in exactly one group's share, and no index arithmetic overflows on the way."""
     source = source_of(stage)
-    length, share = sizes(stage)[-3:-1] if stage.in_one else sizes(stage)[-2:]
+    length, share = sizes(stage)[-3:-1] if stage.whole else sizes(stage)[-2:]
     groups = (
         range(stage.groups) if stage.groups <= 300 else [0, 1, 2, stage.groups // 2, stage.groups - 2, stage.groups - 1]
     )

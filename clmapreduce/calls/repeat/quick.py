@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from functools import wraps
-from typing import Any, ParamSpec, TypeVar
+from typing import Any, ParamSpec, TypeVar, cast
 
 from clmapreduce.calls.options import Options
 from clmapreduce.calls.repeat.ready import ReadyCall
@@ -42,8 +42,7 @@ def quickly_repeated(call: Callable[P, T]) -> Callable[P, T]:
         values: Any = args[1:]
         if ready is not None and (out is None or ready.takes(out, values)):
             results = ready(context, values, (), out)
-            one_or_several: Any = results[0] if len(results) == 1 else tuple(results)
-            return one_or_several  # type: ignore[no-any-return]
+            return cast("T", results[0] if len(results) == 1 else tuple(results))
         result = call(*args, **keywords)
         primitive: Any = args[0]
         mode: Any = keywords.get("mode", "auto")

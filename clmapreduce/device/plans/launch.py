@@ -29,7 +29,7 @@ class Launch:
             a if isinstance(a, str) else (index(a[1]) if a[0] == "idx" else np.int32(a[1])) for a in stage.arguments
         )
         self._reads, self._writes = stage.reads, stage.writes
-        self._work, self._whole = work, stage.in_one
+        self._work, self._whole = work, stage.whole
 
     def job(self, arrays: Mapping[str, Any]) -> hostsched.KernelJob:
         """The job on named arrays: Buffers, NumPy scalars for values passed as arguments, tuples of a Buffer and whole

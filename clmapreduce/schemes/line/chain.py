@@ -93,7 +93,7 @@ class Chain:
 
     @property
     def launches(self) -> int:
-        """How many launches a long line takes; fewer where one group does a link alone."""
+        """How many launches a long line takes at most: one group may do a link alone, or merge at the end of one."""
         return sum(2 if link.kind in (Kind.REDUCE, Kind.SCAN) else 1 for link in self.links)
 
     @property

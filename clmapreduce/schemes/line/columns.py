@@ -118,7 +118,7 @@ def plan_columns(
         numbers = (of.length, of.width, cut.share, cut.splits, cut.tiles, cut.across * cut.lanes)
         sizes: Arguments = tuple(("idx", n) for n in numbers)
         groups = of.batch * cut.splits * cut.tiles
-        return Stage(spec, groups, box.block, (*read, *written, *sizes), (*read, *own), written, in_one=merging)
+        return Stage(spec, groups, box.block, (*read, *written, *sizes), (*read, *own), written, whole=merging)
 
     if cut.splits == 1:
         return Plan((stage(columns, cut, formula, False),), {}, mode, Scope.DEVICE, columns.narrow, why)

@@ -211,7 +211,7 @@ def merging_stage(stage: Stage, layout: Layout) -> Stage:
     names, left = tuple(one.name for one in spec.read), ("scratch0", "done0")
     return replace(
         stage, spec=spec, arguments=(*names, *layout.targets, *left, *stage.arguments[-2:], ("idx", stage.groups)),
-        reads=(*names, "done0"), writes=(*layout.targets, *left), in_one=True,
+        reads=(*names, "done0"), writes=(*layout.targets, *left), whole=True,
     )  # fmt: skip
 
 

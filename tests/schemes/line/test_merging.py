@@ -105,7 +105,7 @@ def test_where_groups_talk_a_chain_has_a_launch_for_each_link(facts: Any, mode: 
         chain = chain_of(function, *codes, fp64=facts.fp64)
         plan = chain.plan(Line(1_000_000), mode, facts, True)
         counters = {name for stage in plan.stages for name in stage.writes if name in plan.tables}
-        merging = [stage for stage in plan.stages if stage.in_one]
+        merging = [stage for stage in plan.stages if stage.whole]
         assert counters == {*plan.tables} and len(merging) == len(counters)
         assert bool(counters) <= talks(mode, facts)
         if can_share(chain) and mode is PARALLEL:

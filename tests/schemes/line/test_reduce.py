@@ -58,7 +58,7 @@ def test_every_value_is_folded_once(facts: Facts, mode: ComputeMode, length: int
         assert plan.stages == (first,) and first.writes == ("out0",)
         assert not plan.scratch
     elif talks(mode, facts) and length * max(1, PLAIN.operations) <= ONCE:
-        assert plan.stages == (first,) and first.in_one and first.writes == ("out0", "scratch0", "done0")
+        assert plan.stages == (first,) and first.whole and first.writes == ("out0", "scratch0", "done0")
         assert sizes(first)[-1] == first.groups, "every group's accumulator is merged"
         assert plan.scratch == {"scratch0": first.groups * bound_of(op, PLAIN, facts).layout.itemsize}
         assert len(plan.tables["done0"]) == 1 and not plan.tables["done0"].values.any()

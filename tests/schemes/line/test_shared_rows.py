@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from support.plans import FACTS, PARALLEL, SEQUENTIAL
+from support.plans import FACTS, PARALLEL, SEQUENTIAL, chain_of
 
 import clmapreduce as cm
 from clmapreduce.domain.line import Lines
@@ -15,6 +15,7 @@ from clmapreduce.planning import mode as planning_mode
 from clmapreduce.planning.mode import LONG_ROW, ROWS_A_UNIT, few_long_rows
 from clmapreduce.schemes.common.boxes import launch_box
 from clmapreduce.schemes.line.fused import fused_box
+from clmapreduce.schemes.line.shared_rows import can_share, plan_shared_rows
 
 SHARED = "groups share each of"
 
@@ -46,7 +47,7 @@ def normal(x: Any, weight: Any, bias: Any) -> Any:
     """Of every row, with weights that all rows share and a number of its own; and its mean."""
     mean = cm.Reduce("mean")(x)
     variance = cm.Reduce("mean")((x - mean) * (x - mean))
-    return (x - mean) * weight / cm.math.sqrt(variance + 1e-3) + bias + cm.index, mean
+    return (x - mean) * weight / cm.math.sqrt(variance + 1e-3) + bias + cm.index % 8, mean
 
 
 @pytest.mark.parametrize("dtype", ["f4", "f8", "f2", "i4"])
@@ -94,7 +95,7 @@ def test_pipelines_write_all_of_their_rows_and_nothing_else(shares: cm.Context, 
         result, mean = normal(*arguments, batch=True, mode="parallel")
         wide = x.astype("f8")
         middle = wide.mean(1, keepdims=True)
-        exact = (wide - middle) * weight / np.sqrt(wide.var(1, keepdims=True) + 1e-3) + bias + np.arange(length)
+        exact = (wide - middle) * weight / np.sqrt(wide.var(1, keepdims=True) + 1e-3) + bias + np.arange(length) % 8
         np.testing.assert_allclose(result.to_numpy(), exact, rtol=1e-5, atol=1e-4)
         np.testing.assert_allclose(mean.to_numpy(), middle[:, 0], rtol=1e-5, atol=1e-6)
 
@@ -135,6 +136,17 @@ def test_few_and_long() -> None:
         assert {each: few_long_rows(*each, PARALLEL, facts) for each in cases} == cases
         assert not few_long_rows(2, LONG_ROW - 1, PARALLEL, facts)
         assert not few_long_rows(2, LONG_ROW, SEQUENTIAL, facts)
+
+
+@pytest.mark.parametrize("length", [LONG_ROW, LONG_ROW + 1, LONG_ROW + 2, LONG_ROW + 4, 10**6, 999_999])
+def test_rows_begin_with_whole_vectors(length: int) -> None:
+    """GPUs load vectors from multiples of their size alone."""
+    for facts in FACTS.values():
+        for codes in (["f4"], ["f8"], ["u1"]):
+            chain = chain_of(lambda x: x.astype("f4") - cm.Reduce("sum")(x), *codes, fp64=True)
+            assert can_share(chain)
+            for stage in plan_shared_rows(chain, Lines(3, length), PARALLEL, facts, {}).stages:
+                assert length % stage.spec.context().get("lanes", 1) == 0
 
 
 def test_all_compute_units_have_work(shares: cm.Context) -> None:

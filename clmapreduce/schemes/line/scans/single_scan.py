@@ -168,7 +168,7 @@ def plan_one_pass(spec: SingleScanText, layout: Layout, line: Line, facts: Facts
     )  # fmt: skip
     if line.length * max(1, layout.formula.operations) <= ONCE:
         table = {"scratch0": LaunchTable(np.zeros(posts), narrow=False)}
-        return Plan((replace(scan, in_one=True),), {}, target.mode, Scope.DEVICE, target.narrow, why, tables=table)
+        return Plan((replace(scan, whole=True),), {}, target.mode, Scope.DEVICE, target.narrow, why, tables=table)
     clear = Stage(
         ClearText(target, spec.block), -(-posts // spec.block), spec.block, ("scratch0", ("idx", posts)), (),
         ("scratch0",),

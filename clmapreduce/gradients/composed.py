@@ -1,4 +1,6 @@
-"""Reductions whose gradients follow from other reductions: extrema by their places, moments by sums."""
+"""Reductions whose gradients follow from other reductions: extrema by their places, softmax sums with logarithms of
+theirs, moments by sums.
+"""
 
 from __future__ import annotations
 
@@ -10,6 +12,7 @@ from typing import Any, TypeAlias
 from clmapreduce.gradients.framework import Framework, Results, Tensors
 from clmapreduce.gradients.job import Job
 from clmapreduce.pairwise.inputs import renamed
+from clmapreduce.reductions.pairs import LOG_BESIDE_SOFTMAX
 from clmapreduce.vector import OPERATIONS
 from clmapreduce.vector.node import Category, Constant, Variable
 
@@ -84,6 +87,14 @@ def _deviation(framework: Framework, job: Job, tensors: Tensors) -> Results:
     return (framework.root(variance),)
 
 
+def _softmax(framework: Framework, job: Job, tensors: Tensors) -> Results:
+    """Means, and the logarithm of what they are divided by, which the gradient needs in any case."""
+    both = replace(job, call=replace(job.call, reduction=LOG_BESIDE_SOFTMAX))
+    (together,) = framework.run(both, tensors)
+    logarithms, means = framework.split(together, [1, together.shape[-1] - 1])
+    return (means,) if job.call.reduction.name == "SumSoftMaxWeight" else (means, logarithms)
+
+
 COMPOSED: dict[str, Compose] = {
     "Min": _placed("Min_ArgMin"),
     "Max": _placed("Max_ArgMax"),
@@ -91,6 +102,8 @@ COMPOSED: dict[str, Compose] = {
     "Min_ArgMin": _placed("Min_ArgMin"),
     "Max_ArgMax": _placed("Max_ArgMax"),
     "KMin_ArgKMin": _placed("KMin_ArgKMin"),
+    "SumSoftMaxWeight": _softmax,
+    "SumSoftMaxWeight_LogSumExp": _softmax,
     "Mean": _mean,
     "Var": _variance,
     "Std": _deviation,

@@ -10,6 +10,7 @@ from clmapreduce.device.array import NumpyArray
 from clmapreduce.errors import ModeError
 from clmapreduce.gradients.framework import Framework
 from clmapreduce.gradients.job import Job, job_of
+from clmapreduce.gradients.rules import Terms
 from clmapreduce.gradients.tangents import summed_tangents
 from clmapreduce.gradients.terms import summed_gradients
 from clmapreduce.pairwise.inputs import Inputs, data_slot
@@ -51,8 +52,8 @@ class System:
         tensors[self.place] = solution
         needed[self.place] = False
         (factor,) = self.job.fresh(adjoint.shape[-1])
-        terms = [(self.job.call.formula, factor)]
-        gradients = summed_gradients(framework, self.job, terms, (tensors, needed), ([factor], [-adjoint]))
+        terms = Terms([(self.job.call.formula, factor)], [(factor, -adjoint)], [])
+        gradients = summed_gradients(framework, self.job, terms, (tensors, needed))
         gradients[self.place] = framework.fitted(adjoint, tuple(right.shape))
         return gradients
 
@@ -66,8 +67,8 @@ class System:
         right = directions[self.place]
         tensors[self.place], directions[self.place] = solution, None
         (factor,) = self.job.fresh(solution.shape[-1])
-        terms = [(self.job.call.formula, factor)]
-        moved = summed_tangents(framework, self.job, terms, (tensors, directions), ([factor], []))
+        terms = Terms([(self.job.call.formula, factor)], [(factor, solution)], [])
+        moved = summed_tangents(framework, self.job, terms, (tensors, directions))
         if moved is None:
             return right
         return -moved if right is None else right - moved

@@ -7,12 +7,10 @@ from typing import Any
 
 from clmapreduce.gradients.framework import Framework
 from clmapreduce.gradients.job import Job
-from clmapreduce.gradients.rules import rule_of
+from clmapreduce.gradients.rules import Term, Terms, rule_of
 from clmapreduce.vector import OPERATIONS, ZERO
 from clmapreduce.vector.derivative import gradient
 from clmapreduce.vector.node import Category, Variable, Vector
-
-Term = tuple[Vector, Vector]
 
 
 def gradients(
@@ -22,21 +20,19 @@ def gradients(
 
     inputs: tensors, and which of them need one. Raises FormulaError for a reduction that has none.
     """
-    terms, more, beside = rule_of(job)(job, inputs[0], result, cotangent, framework.run)
-    return summed_gradients(framework, job, terms, inputs, (more, beside))
+    return summed_gradients(framework, job, rule_of(job)(framework, job, result, cotangent), inputs)
 
 
 def summed_gradients(
-    framework: Framework, job: Job, terms: Sequence[Term], inputs: tuple[Sequence[Any], Sequence[bool]],
-    beside: tuple[Sequence[Variable], Sequence[Any]],
-) -> list[Any]:  # fmt: skip
+    framework: Framework, job: Job, terms: Terms, inputs: tuple[Sequence[Any], Sequence[bool]]
+) -> list[Any]:
     """Per variable of a job, the sum over pairs of all terms' gradients by it; None where it is 0 or not needed.
 
-    terms: formulas and their cotangents. inputs: tensors, and which of them need one. beside: more variables of the
-    cotangents, and their tensors.
+    inputs: tensors, and which of them need one.
     """
-    (tensors, needed), (more, others) = inputs, beside
-    formulas = {v: _total(terms, v) for v, is_needed in zip(job.variables, needed, strict=True) if is_needed}
+    tensors, needed = inputs
+    more, others = zip(*terms.cotangents, *terms.others, strict=True)
+    formulas = {v: _total(terms.pairs, v) for v, is_needed in zip(job.variables, needed, strict=True) if is_needed}
     nonzero = {v: formula for v, formula in formulas.items() if formula.operation is not ZERO}
     own = {Category.I: 1, Category.J: 0}
     axes = [own[v.category] for v in nonzero if v.category in own] or [1]

@@ -200,14 +200,18 @@ def lower_weighted(
     formula: Vector, weight: Vector, inputs: Mapping[Variable, PairInput], scale: float, marks: PairInput,
     power: Callable[[Node, Node], Node], exact: bool = False,
 ) -> Pair | None:  # fmt: skip
-    """The pair of power(scale · formula, mark) · weight, of which the formula has dimension 1 and the weight is long;
-    None where the weight cannot be walked coordinate by coordinate. inputs, exact: as for `lower`. marks: what an
+    """The pair of power(scale · formula, mark) · weight, of which the formula has dimension 1; None where the weight is
+    long and cannot be walked coordinate by coordinate. inputs, exact: as for `lower`. marks: what an
     earlier launch has computed, the first of it being the mark.
     """
     lowering = _Lowering(inputs, computing_dtype(inputs), exact)
     value = lowering.of(formula)[0]
     scaled = apply("multiply", value, Literal(scale, lowering.dtype)) if scale != 1 else value
-    expanded = lowering.expanded(weight, power(scaled.astype(lowering.dtype), marks.symbols[0]))
+    factor = power(scaled.astype(lowering.dtype), marks.symbols[0])
+    if weight.dim <= UNROLLED:
+        products = [apply("multiply", factor, number) for number in lowering.of(weight)]
+        return _finished(lowering, products, weight.dim, None, marks)
+    expanded = lowering.expanded(weight, factor)
     return None if expanded is None else _finished(lowering, [expanded[0]], 1, expanded[1], marks)
 
 

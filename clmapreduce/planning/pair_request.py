@@ -11,6 +11,7 @@ from clmapreduce.formula.tables.symbol import TableSymbol, TableText
 from clmapreduce.lowering.lower import MOST_UNROLLED, UNROLLED, lower, lower_looped, lower_scalars, lower_weighted
 from clmapreduce.lowering.pair import Pair, PairInput, Role
 from clmapreduce.lowering.side_values import put_aside
+from clmapreduce.planning.long_weights import long_weights
 from clmapreduce.planning.passes import Concatenated, OnePass, Passes, SideValue, TwoPasses, WithSideValues
 from clmapreduce.reductions.pairs import PairOptions, PairReduction, pair_reduction
 from clmapreduce.reductions.pairs.base import PairBound
@@ -82,16 +83,8 @@ def _over_pairs(form: PairRequest, inputs: dict[Variable, PairInput]) -> Passes:
     """The passes of formulas that have nothing to put aside."""
     weights = form.weight.dim if form.weight is not None else 0
     bound = form.reduction.bind(form.dtype, form.formula.dim, weights, form.index, form.options)
-    if form.weight is not None and weights > UNROLLED and (passes := bound.in_two_passes()) is not None:
-        symbols = _symbols(MARKS, passes.first.outputs[0].shape[0], form)
-        marks = PairInput(MARKS, Role.ROW, len(symbols), form.dtype, symbols, 1, by_launch=True)
-        exact = form.options.exact
-        pair = lower_weighted(form.formula, form.weight, inputs, bound.scale, marks, passes.power, exact)
-        if pair is not None:
-            first = OnePass(lower(form.formula, None, inputs, bound.scale, exact=exact), passes.first)
-            rough = passes.rough and not exact
-            plain = inputs[form.weight] if rough and isinstance(form.weight, Variable) else None
-            return TwoPasses(first, OnePass(pair, _sum(form)), passes.last, plain)
+    if form.weight is not None and weights > UNROLLED and (passes := _two_passes(form, form.weight, bound, inputs)):
+        return passes
     if not bound.linear or weights:
         exact = form.options.exact
         pair = lower(form.formula, form.weight, inputs, bound.scale, exact=exact)
@@ -104,6 +97,27 @@ def _over_pairs(form: PairRequest, inputs: dict[Variable, PairInput]) -> Passes:
         return OnePass(pair, bound, short=short, looped=looped)
     parts = tuple(_linear(form, part, inputs) for part in split_at_long(form.formula, UNROLLED))
     return parts[0] if len(parts) == 1 else Concatenated(parts)
+
+
+def _two_passes(
+    form: PairRequest, weight: Vector, bound: PairBound, inputs: dict[Variable, PairInput]
+) -> TwoPasses | None:  # fmt: skip
+    """Two passes for long weights, the second one in parts where these are concatenated; None where there are none."""
+    passes, exact = bound.in_two_passes(), form.options.exact
+    if passes is None:
+        return None
+    symbols = _symbols(MARKS, passes.first.outputs[0].shape[0], form)
+    marks = PairInput(MARKS, Role.ROW, len(symbols), form.dtype, symbols, 1, by_launch=True)
+    sums = []
+    for part in split_at_long(weight, UNROLLED):
+        pair = lower_weighted(form.formula, part, inputs, bound.scale, marks, passes.power, exact)
+        if pair is None:
+            return None
+        sums.append(OnePass(pair, _sum(form, 1 if part.dim > UNROLLED else part.dim)))
+    first = OnePass(lower(form.formula, None, inputs, bound.scale, exact=exact), passes.first)
+    second = sums[0] if len(sums) == 1 else Concatenated(tuple(sums))
+    rough = passes.rough and not exact
+    return TwoPasses(first, second, passes.last, long_weights(weight, inputs) if rough else None)
 
 
 def _linear(form: PairRequest, formula: Vector, inputs: dict[Variable, PairInput]) -> OnePass:
@@ -138,8 +152,8 @@ def _wide(form: PairRequest, formula: Vector, inputs: dict[Variable, PairInput])
     return pair, form.reduction.bind(form.dtype, 1, 0, form.index, form.options)
 
 
-def _sum(form: PairRequest) -> PairBound:
-    return pair_reduction("Sum").bind(form.dtype, 1, 0, form.index, PairOptions())
+def _sum(form: PairRequest, width: int = 1) -> PairBound:
+    return pair_reduction("Sum").bind(form.dtype, width, 0, form.index, PairOptions())
 
 
 def _role(category: Category, axis: int) -> Role:

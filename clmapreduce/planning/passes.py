@@ -26,6 +26,7 @@ from clmapreduce.schemes.pairs.problem import PairProblem
 from clmapreduce.schemes.pairs.registry import choose
 from clmapreduce.schemes.pairs.rows import Rows
 from clmapreduce.schemes.pairs.softmax.plan import suited_softmax
+from clmapreduce.schemes.pairs.softmax.weights import LongWeights
 
 Look: TypeAlias = "Callable[[Plan, PairProblem, Pairwise, ComputeMode, Facts], Plan]"
 """Gives the plan to use in the place of one with the default box."""
@@ -81,7 +82,8 @@ class OnePass(Passes):
 
     @property
     def outputs(self) -> tuple[PairOutput, ...]:
-        return _widened(self.bound, self.pair)
+        expansion = self.pair.expansion
+        return self.bound.outputs if expansion is None else _widened(self.bound, expansion.size)
 
     def plan(self, setting: Setting, outputs: tuple[DType, ...]) -> Plan:
         domain, mode, facts = setting.domain, setting.mode, setting.facts
@@ -108,28 +110,34 @@ class OnePass(Passes):
 @dataclass(frozen=True, eq=False)
 class TwoPasses(Passes):
     """Long weights: a pass that finds what every row's exponentials are relative to, one that sums weights, and the
-    operator that makes results of both. weights: their array, where they are one and factors may be as rough.
+    operator that makes results of both. weights: their arrays, where they are nothing else and factors may be as rough.
     """
 
     first: OnePass
-    second: OnePass
+    second: OnePass | Concatenated
     last: PairBound
-    weights: PairInput | None = None
+    weights: LongWeights | None = None
 
     @property
     def main(self) -> OnePass:
-        return self.second
+        return self.second.main
 
     @property
     def outputs(self) -> tuple[PairOutput, ...]:
-        return _widened(self.last, self.second.pair)
+        return _widened(self.last, self.size)
+
+    @property
+    def size(self) -> int:
+        """Numbers of the weights."""
+        (sums,) = self.second.outputs
+        return int(sums.shape[0])
 
     def plan(self, setting: Setting, outputs: tuple[DType, ...]) -> Plan:
         usual = self._two_passes(setting, outputs)
         if self.weights is None:
             return usual
         domain, mode, facts = setting.domain, setting.mode, setting.facts
-        exponents = PairProblem(self.first.pair, self.first.bound, (self.second.pair.dtype,), backend=setting.backend)
+        exponents = PairProblem(self.first.pair, self.first.bound, (self.main.pair.dtype,), backend=setting.backend)
         softmax = suited_softmax(exponents, self.weights, domain, mode, facts)
         if softmax is None:
             return usual
@@ -138,17 +146,15 @@ class TwoPasses(Passes):
 
     def _two_passes(self, setting: Setting, outputs: tuple[DType, ...]) -> Plan:
         """Marks first, then sums, then results."""
-        first = self.first.plan(replace(setting, box=None), (self.second.pair.dtype,))
-        second = self.second.plan(setting, (self.second.pair.dtype,))
+        first = self.first.plan(replace(setting, box=None), (self.main.pair.dtype,))
+        second = self.second.plan(setting, (self.main.pair.dtype,))
         last = self._last(setting, outputs)
         return plan_weighted(first, second, last, setting.domain, setting.mode, setting.facts)
 
     def _last(self, setting: Setting, outputs: tuple[DType, ...]) -> LastResults:
         """What makes results of marks and sums."""
-        expansion = self.second.pair.expansion
-        assert expansion is not None
         (marks,) = self.first.bound.outputs[0].shape
-        return LastResults(self.last, marks, expansion.size, outputs[0], setting.domain.narrow)
+        return LastResults(self.last, marks, self.size, outputs, setting.domain.narrow)
 
 
 @dataclass(frozen=True, eq=False)
@@ -219,9 +225,7 @@ class WithSideValues(Passes):
         return plan_asides([value.plan(setting) for value in self.values], pairs, setting.domain.batch)
 
 
-def _widened(bound: PairBound, pair: Pair) -> tuple[PairOutput, ...]:
-    """The results of an operator; of a long value, one for each of its numbers in the place of the last."""
-    if pair.expansion is None:
-        return bound.outputs
-    (one,) = bound.outputs
-    return (PairOutput(one.dtype, (one.shape[0] - 1 + pair.expansion.size,)),)
+def _widened(bound: PairBound, size: int) -> tuple[PairOutput, ...]:
+    """The results of an operator, of which the first has so many numbers in the place of its last."""
+    one, *others = bound.outputs
+    return (PairOutput(one.dtype, (one.shape[0] - 1 + size,)), *others)

@@ -45,6 +45,10 @@ REDUCTIONS: dict[str, tuple[Reduce, Reduce]] = {
     "logsumexp": (lambda k, y, **how: k.logsumexp(1, **how), lambda k, y: jax.nn.logsumexp(k, 1, keepdims=True)),
     "weighted": (lambda k, y, **how: k.logsumexp(1, weight=cj.Vj(y * y), **how), weighted),
     "softmax": (lambda k, y, **how: k.sumsoftmaxweight(cj.Vj(y), 1, **how), lambda k, y: jax.nn.softmax(k, 1) @ y),
+    "softmax and logarithm": (
+        lambda k, y, **how: jnp.concatenate(k.sumsoftmaxweight_logsumexp(cj.Vj(y), 1, **how), 1),
+        lambda k, y: jnp.concatenate([jax.nn.softmax(k, 1) @ y, jax.nn.logsumexp(k, 1, keepdims=True)], 1),
+    ),
     "max": (lambda k, y, **how: k.max(1, **how), lambda k, y: k.max(1, keepdims=True)),
     "min over i": (lambda k, y, **how: k.min(0, **how), lambda k, y: k.min(0)[:, None]),
     "Kmin": (lambda k, y, **how: k.Kmin(3, 1, **how), smallest),

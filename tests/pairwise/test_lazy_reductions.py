@@ -67,6 +67,9 @@ WITH_WEIGHTS: dict[str, tuple[Callable[..., Any], Dense]] = {
     "logsumexp weighted": (lambda f, g, **k: f.logsumexp(weight=g, **k), lambda x, g, a: np.log((np.exp(x) * g).sum(a))),
     "logsumexp other": (lambda f, g, **k: f.logsumexp(other=g, **k), lambda x, g, a: np.log((np.exp(x) * g).sum(a))),
     "sumsoftmaxweight": (lambda f, g, **k: f.sumsoftmaxweight(g, **k), softmax),
+    "sumsoftmaxweight_logsumexp": (
+        lambda f, g, **k: f.sumsoftmaxweight_logsumexp(g, **k), lambda x, g, a: (softmax(x, g, a), lse(x, a))
+    ),
     "sumsoftmaxweight one": (lambda f, g, **k: f.sumsoftmaxweight(weight=g[0], **k), lambda x, g, a: softmax(x, g[..., :1], a)),
 }  # fmt: skip
 

@@ -34,6 +34,10 @@ REDUCTIONS: dict[str, tuple[Reduce, Reduce]] = {
     "logsumexp": (lambda k, y, **how: k.logsumexp(1, **how), lambda k, y: k.logsumexp(1, keepdim=True)),
     "weighted": (lambda k, y, **how: k.logsumexp(1, weight=ct.Vj(y * y), **how), lambda k, y: (k.exp() @ (y * y)).log()),
     "softmax": (lambda k, y, **how: k.sumsoftmaxweight(ct.Vj(y), 1, **how), lambda k, y: k.softmax(1) @ y),
+    "softmax and logarithm": (
+        lambda k, y, **how: torch.cat(k.sumsoftmaxweight_logsumexp(ct.Vj(y), 1, **how), 1),
+        lambda k, y: torch.cat([k.softmax(1) @ y, k.logsumexp(1, keepdim=True)], 1),
+    ),
     "max": (lambda k, y, **how: k.max(1, **how), lambda k, y: k.amax(1, keepdim=True)),
     "min over i": (lambda k, y, **how: k.min(0, **how), lambda k, y: k.amin(0)[:, None]),
     "Kmin": (lambda k, y, **how: k.Kmin(3, 1, **how), lambda k, y: k.topk(3, 1, largest=False).values),

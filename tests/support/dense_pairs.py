@@ -66,6 +66,7 @@ FORMULAS: dict[str, Formula] = {
     "All": Formula("SqDist(x,y)<40*D", lambda x, y, b: (_squares(x, y) < 40 * x.shape[-1]).astype(float), whole=True),
     "LogSumExp": _EXPONENT, "Max_SumShiftExp": _EXPONENT,
     **dict.fromkeys(("LogSumExpWeight", "SumSoftMaxWeight", "Max_SumShiftExpWeight"), _WITH_WEIGHT),
+    "SumSoftMaxWeight_LogSumExp": _WITH_WEIGHT,
     "either": Formula("Exp(-SqDist(x,y)*(3/D))*0.1", lambda x, y, b: np.exp(-_squares(x, y) * (3 / x.shape[-1])) * 0.1),
 }  # fmt: skip
 SMOOTH = [name for name in NAMES if not FORMULAS[name].whole]
@@ -215,14 +216,17 @@ class Case:
                 "LogSumExp": lambda: unit * (1 + top), "SumSoftMaxWeight": lambda: unit * (1 + top) * w.max(),
                 "LogSumExpWeight": lambda: unit * (1 + top),
             }  # fmt: skip
-            if self.name in near:
-                far = near[self.name]()
+            if self.name == "SumSoftMaxWeight_LogSumExp":
+                each = [near["SumSoftMaxWeight"](), near["LogSumExp"]()]
+            elif self.name in near:
+                each = [near[self.name]()]
             else:
-                far = unit * (1 + top) * np.where(np.isfinite(results[0]), np.abs(results[0]), 0) + unit
+                each = [unit * (1 + top) * np.where(np.isfinite(results[0]), np.abs(results[0]), 0) + unit]
             if self.code in HALVES:
                 numbers = ml_dtypes.finfo(self.code)
-                far = far + float(numbers.eps) / 2 * np.abs(results[0]) + float(numbers.smallest_subnormal) / 2
-        return [far]
+                eps, least = float(numbers.eps) / 2, float(numbers.smallest_subnormal) / 2
+                each = [far + eps * np.abs(result) + least for far, result in zip(each, results, strict=True)]
+        return each
 
 
 def _read(call: PairCall) -> tuple[Variable, ...]:

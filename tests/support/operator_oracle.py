@@ -176,6 +176,8 @@ def dense(name: str, values: Any, weights: Any, k: int = 0) -> list[Any]:
             return {"KMin": [least], "ArgKMin": [places]}.get(name, [least, places])
         if name in _PLAIN:
             return [np.moveaxis(_PLAIN[name](f), 0, -1)]
+        if name == "SumSoftMaxWeight_LogSumExp":
+            return [_exponential("SumSoftMaxWeight", f, w), _exponential("LogSumExpWeight", f, np.ones_like(f))]
         return [_exponential(name, f, w)]
 
 

@@ -206,6 +206,9 @@ def every_pair_plan(facts: Facts, mode: ComputeMode) -> Iterator[tuple[str, Plan
         passes = passes_of(form_of(f"(Vi(0,{dim})|Vj(1,{dim}))+Vj(3,1)", "SumSoftMaxWeight", weight="Vj(2,40)", code="f2"))
         plan = passes.plan(Setting(Pairwise(10_000, 100_000, 1, 10**7), mode, facts), (np.dtype("f2"),))
         yield f"pairs in one walk {dim}", plan
+    beside = form_of("(Vi(0,40)|Vj(1,40))*Pm(3,1)", "SumSoftMaxWeight_LogSumExp", "Concat(Vj(2,40),Vj(1,40)*Pm(3,1))", code="f2")
+    setting = Setting(Pairwise(10_000, 100_000, 1, 10**7), mode, facts)
+    yield "pairs in one walk, side by side", passes_of(beside).plan(setting, (np.dtype("f2"),) * 2)
     both = "Concat(Exp(-SqDist(Vi(0,40),Vj(1,40))),Vi(0,40)*Vj(2,1))"
     for code in ("f4", "f2"):
         passes = passes_of(form_of(both, code=code))

@@ -5,7 +5,7 @@
 <%namespace name="mode" file="/mode/${context['compute_mode']}.cl.mako"/>
 <%namespace name="outputs" file="/outputs.cl.mako"/>
 <%
-result = last.result
+result, *once = last.results
 *leading, own = result.texts  # what a row gets once, and what for every sum
 base = f"(size_t)row * {len(leading) + last.size}"
 %>
@@ -27,6 +27,11 @@ ${mode.open_kernel("cmr_pairwise_last", last.parameters + (["__global const int 
         ${result.statements}
 % for k, text in enumerate(leading):
         if (d == 0) ${outputs.store_number(result.array, f"{base} + {k}", text)}
+% endfor
+% for other in once:
+% for k, text in enumerate(other.texts):
+        if (d == 0) ${outputs.store_number(other.array, f"(size_t)row * {len(other.texts)} + {k}", text)}
+% endfor
 % endfor
         ${outputs.store_number(result.array, f"{base} + {len(leading)} + d", own)}
     </%mode:each>

@@ -17,6 +17,10 @@
 def component(name, v, eight, c):
     """C text of what an item has of its row v, in column c of its two of a block of eight."""
     return f"{name}{v // 2}_{eight}.{'xyzw'[v % 2 * 2 + c]}"
+def times_factor(name, d, factors):
+    """C text of a number of a row, times the factor in whose range it is."""
+    chosen = "".join(f"{d} < {end} ? {text} : " for end, text in factors[:-1])
+    return f"{name} * ({chosen}{factors[-1][1]})" if factors else name
 %>
 <%
 pairs, box, warps = softmax.pairs, softmax.box, softmax.warps
@@ -280,7 +284,7 @@ ${mode.open_kernel("cmr_pairwise_softmax", parameters + domain.attr.parameters +
 % for name, d in sums_of(v):
         if (mine < last && ${d} < ${softmax.numbers}) {
             odd |= !isfinite(${name});
-            sums[(first_slot + mine) * ${softmax.numbers} + ${d}] = ${name};
+            sums[(first_slot + mine) * ${softmax.numbers} + ${d}] = ${times_factor(name, d, softmax.weights.factor_texts)};
         }
 % endfor
     }

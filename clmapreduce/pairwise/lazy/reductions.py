@@ -94,6 +94,16 @@ class Reductions(Calculus[R]):
         """Σ exp(x) weight / Σ exp(x), self a scalar: (.., M, D) for weights of dimension D."""
         return self.reduction("SumSoftMaxWeight", weight, axis=axis, dim=dim, **kwargs)
 
+    def sumsoftmaxweight_logsumexp(
+        self, weight: Any, axis: int | None = None, dim: int | None = None, **kwargs: Any
+    ) -> Any:
+        """(`sumsoftmaxweight`, `logsumexp`) of one pass: (.., M, D) and (.., M, 1), self a scalar.
+
+        With the weight `g.concat(self.grad(v, 1.0))` the first result has the means of g, and behind them the gradient
+        of the logarithm by v, a variable of the results' side.
+        """
+        return self.reduction("SumSoftMaxWeight_LogSumExp", weight, axis=axis, dim=dim, **kwargs)
+
     # ---------------------------------------------------------------------------------------------------------- extrema
     def min(self, axis: int = -1, dim: int | None = None, **kwargs: Any) -> Any:
         """The smallest value, NaN passed over: (.., M, D)."""

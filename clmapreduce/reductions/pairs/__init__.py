@@ -7,7 +7,7 @@ from clmapreduce.errors import ModeError
 from clmapreduce.reductions.pairs.base import PairBound, PairOptions, PairOutput, PairReduction
 from clmapreduce.reductions.pairs.extremum import EXTREMA
 from clmapreduce.reductions.pairs.kmin import LEAST_K
-from clmapreduce.reductions.pairs.logsumexp import EXPONENTIAL
+from clmapreduce.reductions.pairs.logsumexp import EXPONENTIAL, LOG_BESIDE_SOFTMAX
 from clmapreduce.reductions.pairs.moments import MOMENTS
 from clmapreduce.reductions.pairs.sum import SUMS
 from clmapreduce.reductions.pairs.truth import TRUTHS
@@ -35,4 +35,7 @@ def spec_of(reduction: PairReduction) -> str | Operator:
     return reduction.operator if isinstance(reduction, PairOperator) else reduction.name
 
 
-__all__ = ["PAIR_REDUCTIONS", "PairBound", "PairOptions", "PairOutput", "PairReduction", "pair_reduction", "spec_of"]
+__all__ = [
+    "LOG_BESIDE_SOFTMAX", "PAIR_REDUCTIONS", "PairBound", "PairOptions", "PairOutput", "PairReduction",
+    "pair_reduction", "spec_of",
+]  # fmt: skip

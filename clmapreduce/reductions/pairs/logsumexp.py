@@ -1,4 +1,5 @@
-"""LogSumExp, SumSoftMaxWeight and Max_SumShiftExp: sums of exponentials relative to a `top`, rescaled when it grows.
+"""LogSumExp, SumSoftMaxWeight (alone or with LogSumExp) and Max_SumShiftExp: sums of exponentials relative to a `top`,
+rescaled when it grows.
 
 The formula arrives times log2 e, so that every exponential is one exp2. The top need not be the largest exponent seen,
 only within reach of it: terms may grow to 2^32 before it is raised to the largest of them. Whether one did is asked of
@@ -163,12 +164,14 @@ class BoundShiftedSums(PairBound):
 
     def finished(self, acc: Record) -> list[Node]:
         """A row's numbers: here the logarithm of each sum."""
-        logs = []
-        for k, total in totals(acc, len(self.terms)):
-            top = cast(acc[f"top{self.terms[k][0]}"], total.dtype)
-            log = (top + apply("log2", total)) * (1 / self.scale)
-            logs.append(self._where_raised(acc, k, log, total - math.inf))
-        return logs
+        return [self._logarithm(acc, k) for k in range(len(self.terms))]
+
+    def _logarithm(self, acc: Record, k: int) -> Node:
+        """That of sum k."""
+        total = acc[f"total{k}"]
+        top = cast(acc[f"top{self.terms[k][0]}"], total.dtype)
+        log = (top + apply("log2", total)) * (1 / self.scale)
+        return self._where_raised(acc, k, log, total - math.inf)
 
     def _where_raised(self, acc: Record, k: int, number: Node, otherwise: Node) -> Node:
         """`number`; `otherwise` where sum k has met nothing above -inf. It is the sum less something, so that it is NaN
@@ -243,6 +246,28 @@ class BoundSoftMax(BoundShiftedSums):
         return [self._where_raised(acc, k, t / below, t - t) for k, t in totals(acc, len(self.terms))[1:]]
 
 
+class BoundSoftMaxAndLog(BoundSoftMax):
+    """log Σ exp(f) as well, in an array of its own."""
+
+    def __init__(self, *arguments: Any) -> None:
+        super().__init__(*arguments)
+        self.outputs = (*self.outputs, PairOutput(self.result, (1,)))
+
+    def finish_pairs(self, acc: Record, count: Node) -> list[list[Node]]:
+        return [*super().finish_pairs(acc, count), [cast(self._logarithm(acc, 0), self.result)]]
+
+
+class BoundLogBesideSoftMax(BoundSoftMax):
+    """log Σ exp(f), and behind it in the same array the means."""
+
+    @property
+    def size(self) -> int:
+        return len(self.terms)
+
+    def finished(self, acc: Record) -> list[Node]:
+        return [self._logarithm(acc, 0), *super().finished(acc)]
+
+
 class BoundMaxSumShift(BoundShiftedSums):
     """m = max f, and Σ exp(f − m) w for each sum. The top is the maximum itself here, in the formula's own scale.
 
@@ -286,7 +311,8 @@ class BoundMaxMarks(BoundMaxSumShift):
 
 class ShiftedSums(PairReduction):
     """`LogSumExp` (width,), the others with a formula of dimension 1: `LogSumExpWeight` and `SumSoftMaxWeight`
-    (weights,), `Max_SumShiftExp` (2,), `Max_SumShiftExpWeight` (1 + weights,). Integers give floats.
+    (weights,), `SumSoftMaxWeight_LogSumExp` (weights,) and (1,), `Max_SumShiftExp` (2,), `Max_SumShiftExpWeight`
+    (1 + weights,). Integers give floats.
     """
 
     def __init__(self, name: str, kind: type[BoundShiftedSums], weighted: bool) -> None:
@@ -298,7 +324,7 @@ class ShiftedSums(PairReduction):
         terms: list[tuple[int, int | None]] = [(0, 1 + k) for k in range(weights)]
         if not self.weighted:
             terms = [(d, None) for d in range(width)]
-        elif self._kind is BoundSoftMax:
+        elif issubclass(self._kind, BoundSoftMax):
             terms = [(0, None), *terms]
         narrow = computing(floating(value))
         acc = computing(options.accumulate or narrow)
@@ -309,6 +335,9 @@ class ShiftedSums(PairReduction):
 EXPONENTIAL: tuple[PairReduction, ...] = (
     ShiftedSums("LogSumExp", BoundShiftedSums, False), ShiftedSums("LogSumExpWeight", BoundShiftedSums, True),
     ShiftedSums("SumSoftMaxWeight", BoundSoftMax, True),
+    ShiftedSums("SumSoftMaxWeight_LogSumExp", BoundSoftMaxAndLog, True),
     ShiftedSums("Max_SumShiftExp", BoundMaxSumShift, False),
     ShiftedSums("Max_SumShiftExpWeight", BoundMaxSumShift, True),
 )  # fmt: skip
+LOG_BESIDE_SOFTMAX = ShiftedSums("LogSumExp beside SumSoftMaxWeight", BoundLogBesideSoftMax, True)
+"""Both results in one array, (1 + weights,): what the gradient of a softmax needs."""

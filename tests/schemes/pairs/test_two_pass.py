@@ -105,6 +105,24 @@ def test_rows_that_are_not_finite(context: cm.Context, mode: str, rng: np.random
         assert not np.isnan(two[4:, 6:]).any()
 
 
+@pytest.mark.parametrize("name", [*NAMES, "SumSoftMaxWeight_LogSumExp"])
+def test_weights_side_by_side(context: cm.Context, mode: str, rng: np.random.Generator, name: str) -> None:
+    """Long ones are sums of their own, and short ones between them; the logarithm comes once."""
+    x, y, w, v = Variable(0, 3, 0), Variable(1, 3, 1), Variable(2, 20, 1), Variable(3, 2, 1)
+    shapes = {x: (70, 3), y: (130, 3), w: (130, 20), v: (130, 2)}
+    arrays = {variable: (rng.random(shape) + 0.1).astype("f4") for variable, shape in shapes.items()}
+    weight = F["Concat"](w, v, F["Square"](y), F["Square"](w))
+    call = PairCall(-F["SqDist"](x, y) * 3, PAIR_REDUCTIONS[name], 1, weight)
+    results = reduce_pairs(call, arrays, Options(mode, context))
+    xs, ys, ws, vs = (array.astype("f8") for array in arrays.values())
+    exponents, weights = -3 * np.square(xs[:, None] - ys).sum(-1), np.hstack([ws, vs, ys**2, ws**2])
+    if name in NAMES:
+        assert close(results, *dense(name, exponents, weights), "float32")
+        return
+    assert close(results[0], *dense("SumSoftMaxWeight", exponents, weights), "float32")
+    assert close(results[1], *dense("LogSumExpWeight", exponents, np.ones((130, 1))), "float32")
+
+
 def test_all_of_a_row_below_everything(context: cm.Context, mode: str) -> None:
     x, y, w = Variable(0, 1, 0), Variable(1, 1, 1), Variable(2, 20, 1)
     inputs = {x: np.full((3, 1), -np.inf, "f4"), y: np.zeros((50, 1), "f4"), w: np.ones((50, 20), "f4")}
@@ -144,9 +162,8 @@ def test_lazy_tensors_take_it(rng: np.random.Generator) -> None:
 
 def test_what_still_takes_one_pass() -> None:
     """Short weights, sums in another dtype or added one by one, and weights that mix coordinates."""
-    long = "Vj(2,40)"
+    long, mixed = "Vj(2,40)", "Extract(Vj(2,40),3,20)"
     assert isinstance(passes_of(form_of(DISTANCE, "SumSoftMaxWeight", long)), TwoPasses)
-    long_weight = "Concat(Vj(2,20),Vj(3,20))"
-    others = [({}, "Vj(2,16)"), ({"accumulate": np.dtype("f8")}, long), ({"scheme": "direct_sum"}, long), ({}, long_weight)]
+    others = [({}, "Vj(2,16)"), ({"accumulate": np.dtype("f8")}, long), ({"scheme": "direct_sum"}, long), ({}, mixed)]
     for options, weight in others:
         assert isinstance(passes_of(form_of(DISTANCE, "SumSoftMaxWeight", weight, **options)), OnePass)

@@ -25,14 +25,15 @@ MARKS, SUMS = "marks", "sums"
 
 @dataclass(frozen=True, eq=False)
 class LastResults:
-    """What is made of marks and sums. bound: the operator that does. marks, size: marks and sums per row. output: dtype
-    of the results in memory.
+    """What is made of marks and sums. bound: the operator that does. Its first result has a number per sum, behind what
+    a row gets once; others have what a row gets once. marks, size: marks and sums per row. outputs: dtypes of the
+    results in memory.
     """
 
     bound: PairBound
     marks: int
     size: int
-    output: DType
+    outputs: tuple[DType, ...]
     narrow: bool
 
     @property
@@ -40,7 +41,12 @@ class LastResults:
         """The kernel's parameters for its arrays."""
         kind = c_name(self.bound.components[-1].dtype)
         variable = [f"__global const {kind} *restrict {name}" for name in ("marks", "sums")]
-        return [*variable, f"__global {c_name(self.output)} *restrict out0"]
+        return [*variable, *(f"__global {c_name(dtype)} *restrict {name}" for name, dtype in self.arrays.items())]
+
+    @property
+    def arrays(self) -> dict[str, DType]:
+        """The results' names in a plan, and their dtypes."""
+        return {f"out{k}": dtype for k, dtype in enumerate(self.outputs)}
 
     @property
     def accumulator(self) -> list[tuple[str, str]]:
@@ -53,13 +59,19 @@ class LastResults:
         return OperatorText(self.bound, self.narrow)
 
     @property
-    def result(self) -> Result:
-        """The result of one sum, behind what the row is given once."""
+    def results(self) -> list[Result]:
+        """The results of one sum, and of its row. Only the first has statements: those of all."""
         block = Statements(1, self.narrow, "f")
         acc = block.record("acc", {c.name: c.dtype for c in self.bound.components})
-        (nodes,) = self.bound.finish_pairs(acc, block.index("0"))
-        texts = [block.texts(node.astype(widened(self.output)))[""] for node in nodes]
-        return Result(OutputArray("out0", self.output), str(block), texts)
+        results = self.bound.finish_pairs(acc, block.index("0"))
+        texts = [
+            [block.texts(node.astype(widened(dtype)))[""] for node in nodes]
+            for nodes, dtype in zip(results, self.outputs, strict=True)
+        ]
+        return [
+            Result(OutputArray(name, dtype), "" if k else str(block), texts[k])
+            for k, (name, dtype) in enumerate(self.arrays.items())
+        ]
 
 
 @dataclass(frozen=True, eq=False)
@@ -85,7 +97,8 @@ def last_stage(
     spec = LastKernel(Target.of(mode, facts, domain.narrow), last, block, bool(given_up))
     read = (*arrays, given_up) if given_up else arrays
     sizes: Arguments = (("idx", rows), ("idx", splits), ("idx", share))
-    return Stage(spec, -(-rows * size // share), block, (*arrays, "out0", *read[2:], *sizes), read, ("out0",))
+    arguments, written = (*arrays, *last.arrays, *read[2:], *sizes), tuple(last.arrays)
+    return Stage(spec, -(-rows * size // share), block, arguments, read, written)
 
 
 def plan_weighted(

@@ -18,6 +18,7 @@ from clmapreduce.schemes.pairs.matrix.parts.fragments import FragmentLayout
 from clmapreduce.schemes.pairs.parts.pair_formulas import PairText
 from clmapreduce.schemes.pairs.softmax.box import SoftmaxBox
 from clmapreduce.schemes.pairs.softmax.operands import WORDS
+from clmapreduce.schemes.pairs.softmax.weights import LongWeights
 
 FIRST, MOST = 10, 15
 """Exponents of a row's largest exponential, when its mark rises, and before it does again."""
@@ -27,14 +28,14 @@ LEAST = -3.4028234663852886e38
 
 @dataclass(frozen=True, eq=False)
 class SoftmaxNumbers:
-    """What kernel/softmax/pairwise_softmax asks for. pairs: the exponents. numbers: of a row. steps: blocks of
+    """What kernel/softmax/pairwise_softmax asks for. pairs: the exponents. weights: of a column. steps: blocks of
     operands of rows, columns and weights along their coordinates. words: the vocabulary's names of products and pairs
     of such floats. ahead: columns by which inner products are ahead of exponentials, and these of products with
     weights, one part; 0 where items do not hold operands themselves, and do one after the other.
     """
 
     pairs: PairText
-    numbers: int
+    weights: LongWeights
     steps: tuple[int, int, int]
     words: tuple[str, str]
     box: SoftmaxBox
@@ -42,6 +43,11 @@ class SoftmaxNumbers:
     first: ClassVar[float] = float(FIRST)
     most: ClassVar[float] = 2.0**MOST
     least: ClassVar[float] = LEAST
+
+    @property
+    def numbers(self) -> int:
+        """Numbers of a row."""
+        return self.weights.dim
 
     @cached_property
     def warps(self) -> FragmentLayout:

@@ -9,6 +9,7 @@ from typing import ClassVar, NamedTuple
 from clmapreduce.lowering.pair import PairInput
 from clmapreduce.schemes.common.arrays import parameters_of
 from clmapreduce.schemes.common.kernel_data import KernelText
+from clmapreduce.schemes.pairs.softmax.weights import side_by_side
 
 DEPTH = 16
 """Floats of 16 bits that one instruction takes of a row or a column."""
@@ -25,15 +26,25 @@ class Float(NamedTuple):
 
 @dataclass(frozen=True)
 class Operand(ABC):
-    """One array. of: the input. narrow: whether indices are ints. lines: vectors of a block.
+    """Arrays side by side, as vectors. of: the inputs. narrow: whether indices are ints. lines: vectors of a block.
 
     A block is of four words for each item of a warp: `across` and `along` are lane / 4 and lane % 4, `line` and `step`
     the numbers of the block along the vectors and along the coordinates.
     """
 
-    of: PairInput
+    of: tuple[PairInput, ...]
     narrow: bool
     lines: ClassVar[int]
+
+    @property
+    def dim(self) -> int:
+        """Coordinates of a vector."""
+        return sum(one.dim for one in self.of)
+
+    @property
+    def parts(self) -> list[tuple[PairInput, int]]:
+        """The arrays, each with the coordinate at which it begins."""
+        return side_by_side(self.of)
 
     @property
     @abstractmethod
@@ -56,7 +67,7 @@ class RowOperand(Operand):
 
     @property
     def steps(self) -> int:
-        return -(-self.of.dim // DEPTH)
+        return -(-self.dim // DEPTH)
 
     def floats(self, word: int) -> tuple[Float, Float]:
         row, first = f"line * 16 + across + {word % 2 * 8}", f"step * 16 + along * 2 + {word // 2 * 8}"
@@ -70,7 +81,7 @@ class ColumnOperand(Operand):
 
     @property
     def steps(self) -> int:
-        return -(-self.of.dim // (2 * DEPTH))
+        return -(-self.dim // (2 * DEPTH))
 
     def floats(self, word: int) -> tuple[Float, Float]:
         column, first = "line * 8 + across", f"step * 32 + {word // 2 * 16} + along * 2 + {word % 2 * 8}"
@@ -86,7 +97,7 @@ class WeightOperand(Operand):
 
     @property
     def steps(self) -> int:
-        return -(-self.of.dim // 16)
+        return -(-self.dim // 16)
 
     def floats(self, word: int) -> tuple[Float, Float]:
         first, number = f"line * 16 + along * 2 + {word % 2 * 8 - self.before}", f"step * 16 + {word // 2 * 8} + across"
@@ -101,3 +112,8 @@ class OperandsKernel(KernelText):
     parameters = staticmethod(parameters_of)
     operands: tuple[Operand, Operand, Operand]
     block: int
+
+    @property
+    def inputs(self) -> list[PairInput]:
+        """Every array once, in the order in which the kernel takes them."""
+        return list({one.name: one for operand in self.operands for one in operand.of}.values())

@@ -12,7 +12,6 @@ from functools import cached_property
 from clmapreduce.domain.dense import Pairwise
 from clmapreduce.domain.partition import Partition, PartitionLimits
 from clmapreduce.dtypes import FLOAT16, is_bfloat16
-from clmapreduce.lowering.pair import PairInput
 from clmapreduce.modes import ComputeMode
 from clmapreduce.plan import Arguments, Facts, LocalArray, Plan, Stage, where_marked
 from clmapreduce.schemes.common.gates import gated
@@ -28,6 +27,7 @@ from clmapreduce.schemes.pairs.problem import PairProblem
 from clmapreduce.schemes.pairs.softmax.box import SoftmaxBox, softmax_box
 from clmapreduce.schemes.pairs.softmax.numbers import SoftmaxNumbers
 from clmapreduce.schemes.pairs.softmax.operands import ColumnOperand, Operand, OperandsKernel, RowOperand, WeightOperand
+from clmapreduce.schemes.pairs.softmax.weights import LongWeights
 
 OPERANDS = ("row_operands", "column_operands", "weight_operands")
 SUMMED = ("softmax_marks", "softmax_sums")
@@ -52,7 +52,7 @@ class SoftmaxKernel(PairKernel):
         return self.softmax.arrays
 
 
-def softmax_product(problem: PairProblem, weights: PairInput, mode: ComputeMode) -> LongProduct | None:
+def softmax_product(problem: PairProblem, weights: LongWeights, mode: ComputeMode) -> LongProduct | None:
     """The inner product that exponents are made of, if both vectors and the weights are arrays of the same floats of 16
     bits; else None.
     """
@@ -63,13 +63,15 @@ def softmax_product(problem: PairProblem, weights: PairInput, mode: ComputeMode)
     if len(products) != 1 or products[0].distance or products[0].slopes is None:
         return None
     (product,) = products
-    inputs = (product.row.plain, product.column.plain, weights)
-    short = all(one is not None and one.dtype == weights.dtype for one in inputs)
+    vectors = (product.row.plain, product.column.plain, *weights.arrays)
+    short = all(one is not None and one.dtype == weights.dtype for one in vectors)
+    if not {one.name for one in weights.numbers} <= set(pair.names):
+        return None
     return product if short and (weights.dtype == FLOAT16 or is_bfloat16(weights.dtype)) else None
 
 
 def suited_softmax(
-    problem: PairProblem, weights: PairInput, domain: Pairwise, mode: ComputeMode, facts: Facts
+    problem: PairProblem, weights: LongWeights, domain: Pairwise, mode: ComputeMode, facts: Facts
 ) -> Softmax | None:
     """One walk over the columns, where it suits. problem: the exponents, and the operator that sums exponentials."""
     if not facts.matrix_units or domain.scattered or domain.pairs < LEAST_PAIRS:
@@ -94,7 +96,7 @@ class Softmax:
 
     problem: PairProblem
     product: LongProduct
-    weights: PairInput
+    weights: LongWeights
     domain: Pairwise
     mode: ComputeMode
     facts: Facts
@@ -106,7 +108,8 @@ class Softmax:
         row, column, narrow = self.product.row.plain, self.product.column.plain, self.domain.narrow
         assert row is not None
         assert column is not None
-        return RowOperand(row, narrow), ColumnOperand(column, narrow), WeightOperand(self.weights, narrow, self.ahead)
+        weights = WeightOperand(self.weights.arrays, narrow, self.ahead)
+        return RowOperand((row,), narrow), ColumnOperand((column,), narrow), weights
 
     @property
     def ahead(self) -> int:
@@ -119,7 +122,7 @@ class Softmax:
         pairs = PairText(problem.pair, problem.bound, problem.outputs, 1, self.domain.narrow, False)
         words = WORDS[is_bfloat16(self.weights.dtype)]
         steps = (row.steps, column.steps, weight.steps)
-        return SoftmaxNumbers(pairs, self.weights.dim, steps, words, self.box, self.ahead)
+        return SoftmaxNumbers(pairs, self.weights, steps, words, self.box, self.ahead)
 
     @cached_property
     def partition(self) -> Partition:
@@ -158,7 +161,7 @@ class Softmax:
         spec = OperandsKernel(Target.of(self.mode, self.facts, domain.narrow), operands, block)
         quads = [words // 4 for words in self.words]
         groups = [-(-count // block) for count in quads]
-        written, read = (*OPERANDS, GIVEN_UP), tuple(one.of.name for one in operands)
+        written, read = (*OPERANDS, GIVEN_UP), tuple(one.name for one in spec.inputs)
         counts = (domain.rows, domain.columns, domain.columns)
         sizes: Arguments = tuple(("idx", n) for kind in zip(counts, quads, groups, strict=True) for n in kind)
         return Stage(spec, sum(groups) * domain.batch, block, (*read, *written, *sizes), read, written)

@@ -1,0 +1,49 @@
+"""Weights that are arrays of floats of 16 bits, side by side, each times a number that all pairs share."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TypeAlias
+
+from clmapreduce.dtypes import DType
+from clmapreduce.lowering.pair import PairInput
+from clmapreduce.schemes.common.arrays import element
+
+Factor: TypeAlias = "PairInput | float"
+
+
+@dataclass(frozen=True)
+class LongWeights:
+    """factors: the number of each array, itself an input of dimension 1 or a constant."""
+
+    arrays: tuple[PairInput, ...]
+    factors: tuple[Factor, ...]
+
+    @property
+    def dim(self) -> int:
+        """Numbers of a column."""
+        return sum(one.dim for one in self.arrays)
+
+    @property
+    def dtype(self) -> DType:
+        return self.arrays[0].dtype
+
+    @property
+    def numbers(self) -> list[PairInput]:
+        """The factors that are inputs."""
+        return [factor for factor in self.factors if isinstance(factor, PairInput)]
+
+    @cached_property
+    def factor_texts(self) -> list[tuple[int, str]]:
+        """Where the range of each factor ends, and its C text; nothing where all are 1."""
+        if all(factor == 1 for factor in self.factors):
+            return []
+        texts = [element(one, "0") if isinstance(one, PairInput) else f"{one!r}f" for one in self.factors]
+        return [(first + one.dim, text) for (one, first), text in zip(side_by_side(self.arrays), texts, strict=True)]
+
+
+def side_by_side(arrays: Sequence[PairInput]) -> list[tuple[PairInput, int]]:
+    """Arrays, each with the coordinate at which it begins."""
+    return [(one, sum(before.dim for before in arrays[:k])) for k, one in enumerate(arrays)]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from clmapreduce.lowering.pair import PairInput, Role
-from clmapreduce.schemes.pairs.softmax.weights import Factor, LongWeights
+from clmapreduce.schemes.pairs.softmax.weights import Factor, LongWeights, Shared
 from clmapreduce.vector.coordinates import CONCAT
 from clmapreduce.vector.node import Constant, Variable, Vector
 
@@ -23,13 +23,22 @@ def _scaled(part: Vector, inputs: Mapping[Variable, PairInput]) -> tuple[PairInp
     """An array and a number, whose product a vector is; None where it is anything else."""
     if isinstance(part, Variable):
         return inputs[part], 1.0
-    if part.operation.name != "Mult":
+    name, args = part.operation.name, part.args
+    if name == "Minus" and isinstance(args[0], Variable):
+        return inputs[args[0]], -1.0
+    if name != "Mult":
         return None
-    one, other = part.args if part.args[0].dim == 1 else part.args[::-1]
-    if not isinstance(other, Variable):
-        return None
-    if isinstance(one, Constant):
-        return inputs[other], one.values[0]
-    if isinstance(one, Variable) and one.dim == 1 and inputs[one].role is Role.PARAMETER:
-        return inputs[other], inputs[one]
+    one, other = args if args[0].dim == 1 else args[::-1]
+    number = _number(one, inputs)
+    return None if number is None or not isinstance(other, Variable) else (inputs[other], number)
+
+
+def _number(one: Vector, inputs: Mapping[Variable, PairInput]) -> Factor | None:
+    """What all pairs share: a constant, or a parameter, or its inverse; None where a vector is anything else."""
+    if isinstance(one, Constant) and one.dim == 1:
+        return one.values[0]
+    below = one.operation.name == "Inv"
+    of = one.args[0] if below else one
+    if isinstance(of, Variable) and of.dim == 1 and inputs[of].role is Role.PARAMETER:
+        return Shared(inputs[of], below)
     return None

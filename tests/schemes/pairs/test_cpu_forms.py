@@ -67,7 +67,8 @@ def test_several_weights(context: cm.Context, mode: str, rng: np.random.Generato
         wide_x, wide_y, wide_b = (array.astype("f8") for array in (x, y, b))
         powers = np.exp(-((wide_x[:, None] - wide_y) ** 2).sum(-1) / dim)
         inner, sizes = wide_x @ wide_y.T, np.abs(wide_x) @ np.abs(wide_y).T
-        digits = 4 * (dim + columns) * float(np.finfo("f4").eps)
+        by_matrix = 3e-6 if context.facts.matrix_units else 0.0  # of a term, docs/guides/pairwise
+        digits = 4 * (dim + columns) * float(np.finfo("f4").eps) + by_matrix
         i, j = cm.Vi(x), cm.Vj(y)
         sums = (((-i.sqdist(j) / dim).exp() * cm.Vj(b)).sum(dim=1, context=context, mode=mode), powers, 0.0)
         cosines = (((i | j).cos() * cm.Vj(b)).sum(dim=1, context=context, mode=mode), np.cos(inner), sizes)

@@ -185,19 +185,19 @@ def test_exact_sums_are_computed_in_float32(everywhere: Chosen, rng: np.random.G
     assert np.all(np.abs(result.astype("f8") - right) <= 2.0**-11 * np.abs(right) + 2.0**-20 * size + 2.0**-25)
 
 
-@pytest.mark.parametrize("scale", [1.0, 0.3])
+@pytest.mark.parametrize("scale", [1.0, 0.3, -1.0])
 def test_value_gradient_and_logarithm(alone: Chosen, rng: np.random.Generator, scale: float) -> None:
     """Of one walk: arrays side by side, of which one is multiplied by a number."""
     x, y, w = arrays(rng, HALF, (3, 50, 40), (3, 200, 40), (3, 200, 21))
     i, j, weights = (cm.LazyTensor(a) for a in (x[:, :, None], y[:, None], w[:, None]))
     inner = (i | j) * scale
-    both = weights.concat(j * scale)
+    both = weights.concat(-j if scale < 0 else j * scale)
     result, logarithm = inner.sumsoftmaxweight_logsumexp(both, axis=2, context=alone.context, mode="parallel")
     assert not alone.usual
     right = exponents(x, y, scale)
     assert_close(result[..., :21], right, w)
     means, size = expected(right, y)
-    assert np.all(np.abs(result[..., 21:] - scale * means) <= scale * 2.25 * ROUNDING[HALF] * size + 2.0**-25)
+    assert np.all(np.abs(result[..., 21:] - scale * means) <= abs(scale) * 2.25 * ROUNDING[HALF] * size + 2.0**-25)
     assert logarithm.shape == (3, 50, 1) and logarithm.dtype == HALF
     total = np.log(np.exp(right).sum(-1, keepdims=True))
     assert np.all(np.abs(logarithm - total) <= 2.0**-11 * np.abs(total) + 2.0**-12)
@@ -207,11 +207,21 @@ def test_the_gradient_of_the_logarithm_is_a_weight(alone: Chosen, rng: np.random
     """By the derivative that the formula has: its factor is the number that the exponents have."""
     x, y, w = arrays(rng, HALF, (50, 40), (200, 40), (200, 21))
     i, j = cm.Vi(x), cm.Vj(y)
-    inner = (i | j) * 0.125
+    inner = (i | j) / cm.Pm(np.array([8], HALF))
     both = cm.Vj(w).concat(inner.grad(i, 1.0))
     result, _ = inner.sumsoftmaxweight_logsumexp(both, axis=1, context=alone.context, mode="parallel")
     assert not alone.usual
     assert_close(result[:, 21:] * 8, exponents(x, y, 0.125), y)
+
+
+def test_a_number_of_no_exponent(alone: Chosen, rng: np.random.Generator) -> None:
+    x, y, w = arrays(rng, HALF, (50, 40), (200, 40), (200, 21))
+    i, j, weights = cm.Vi(x), cm.Vj(y), cm.Vj(w)
+    both = (3 * weights).concat(j / 2)
+    result = (i | j).sumsoftmaxweight(both, axis=1, context=alone.context, mode="parallel")
+    assert not alone.usual
+    right = exponents(x, y, 1.0)
+    assert_close(result, right, np.hstack([3 * w.astype("f4"), y.astype("f4") / 2]).astype(HALF))
 
 
 def planned(text: str, weight: str, code: str, rows: int, columns: int) -> Plan:
@@ -232,7 +242,9 @@ def test_which_sums_take_one_walk() -> None:
         (inner.format(129), weight.format(64), "f2", 50_000, False),
         (inner.format(64), "Concat(Vj(3,64),Vj(1,64))", "f2", 50_000, True),
         (inner.format(64), "Concat(Vj(3,30),Vj(1,64)*Pm(2,1))", "f2", 50_000, True),
-        (inner.format(64), "Concat(Vj(3,30),Vj(1,64)*Pm(4,1))", "f2", 50_000, False),  # a number of no exponent
+        (inner.format(64), "Concat(Vj(3,30),Inv(Pm(2,1))*Vj(1,64))", "f2", 50_000, True),
+        (inner.format(64), "Concat(-Vj(3,30),Vj(1,64)*0.5)", "f2", 50_000, True),
+        (inner.format(64), "Concat(Vj(3,30),Vj(1,64)*Vi(4,1))", "f2", 50_000, False),
         (inner.format(64), "Concat(Vj(3,65),Vj(1,64))", "f2", 50_000, False),
         (inner.format(64), "Concat(Vj(3,64),Vi(0,64))", "f2", 50_000, False),
         (inner.format(64), "Square(Vj(3,64))", "f2", 50_000, False),

@@ -14,6 +14,7 @@ from clmapreduce.domain.partition import Partition, PartitionLimits
 from clmapreduce.dtypes import FLOAT16, is_bfloat16
 from clmapreduce.modes import ComputeMode
 from clmapreduce.plan import Arguments, Facts, LocalArray, Plan, Stage, where_marked
+from clmapreduce.schemes.common.arrays import parameters_of
 from clmapreduce.schemes.common.gates import gated
 from clmapreduce.schemes.common.join_plans import shared_scratch
 from clmapreduce.schemes.common.kernel_data import Target
@@ -65,7 +66,7 @@ def softmax_product(problem: PairProblem, weights: LongWeights, mode: ComputeMod
     (product,) = products
     vectors = (product.row.plain, product.column.plain, *weights.arrays)
     short = all(one is not None and one.dtype == weights.dtype for one in vectors)
-    if not {one.name for one in weights.numbers} <= set(pair.names):
+    if not all(one.scalar or one.name in pair.names for one in weights.numbers):
         return None
     return product if short and (weights.dtype == FLOAT16 or is_bfloat16(weights.dtype)) else None
 
@@ -169,7 +170,10 @@ class Softmax:
     def _pairs_stage(self) -> Stage:
         """The launch over all pairs."""
         box, text, partition, names = self.box, self.text, self.partition, self.problem.pair.names
+        more = list({one.name: one for one in self.weights.numbers if one.name not in names}.values())
+        names = (*names, *(one.name for one in more))
         behind = (
+            *parameters_of(more),
             *(f"__global const uint4 *restrict {name}" for name in OPERANDS),
             *(f"__global float *restrict {name}" for name in ("marks", "sums")),
         )

@@ -5,18 +5,26 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TypeAlias
+from typing import NamedTuple, TypeAlias
 
 from clmapreduce.dtypes import DType
 from clmapreduce.lowering.pair import PairInput
 from clmapreduce.schemes.common.arrays import element
 
-Factor: TypeAlias = "PairInput | float"
+
+class Shared(NamedTuple):
+    """An input of dimension 1 that all pairs share. below: whether weights are divided by it."""
+
+    of: PairInput
+    below: bool = False
+
+
+Factor: TypeAlias = "Shared | float"
 
 
 @dataclass(frozen=True)
 class LongWeights:
-    """factors: the number of each array, itself an input of dimension 1 or a constant."""
+    """factors: the number of each array."""
 
     arrays: tuple[PairInput, ...]
     factors: tuple[Factor, ...]
@@ -33,14 +41,17 @@ class LongWeights:
     @property
     def numbers(self) -> list[PairInput]:
         """The factors that are inputs."""
-        return [factor for factor in self.factors if isinstance(factor, PairInput)]
+        return [factor.of for factor in self.factors if isinstance(factor, Shared)]
 
     @cached_property
     def factor_texts(self) -> list[tuple[int, str]]:
         """Where the range of each factor ends, and its C text; nothing where all are 1."""
         if all(factor == 1 for factor in self.factors):
             return []
-        texts = [element(one, "0") if isinstance(one, PairInput) else f"{one!r}f" for one in self.factors]
+        texts = [
+            f"{'1 / ' if one.below else ''}{element(one.of, '0')}" if isinstance(one, Shared) else f"({one!r}f)"
+            for one in self.factors
+        ]
         return [(first + one.dim, text) for (one, first), text in zip(side_by_side(self.arrays), texts, strict=True)]
 
 

@@ -65,7 +65,7 @@ INLINE ${T} cmr_log_fast_${T}(${T} x) {
 ${words.halved(T, "log_fast", ["x"])}
 % else:
 ${_exponent_of(T, "x")}
-    if (cmr_any_${I}(usual == 0)) return cmr_ln_${T}(x);
+    if (cmr_any_${I}(usual == 0)) return cmr_ln_called_${T}(x);
     const ${T} n = m - one, square = n * n;
     return exponent * ${f(T, LN2[S])} + (n + square * ${words.module.polynomial_by_halves(T, "n", "square", LOG1P[S])});
 % endif
@@ -84,7 +84,7 @@ INLINE ${T} cmr_${name}_fast_${T}(${T} x) {
 ${words.halved(T, f"{name}_fast", ["x"])}
 % else:
     const ${I} usual = as_${T}(as_${I}(x) & ${size}) <= ${f(T, LARGEST_ANGLE[S])};
-    if (cmr_any_${I}(usual == 0)) return cmr_${name}_${T}(x);
+    if (cmr_any_${I}(usual == 0)) return cmr_${name}_called_${T}(x);
 % if name == "cos":
     const ${T} shifted = (${count} + ${half}) + ${magic}, k = (shifted - ${magic}) - ${half};
 % else:
@@ -115,7 +115,7 @@ ${_exponent_of(T, "x")}
     const ${T} n = m - one, square = n * n, log = (n + square * ${words.module.polynomial_by_halves(T, "n", "square", LOG1P[S])}) * ${f(T, LOG2_E[S])};
     const ${T} product = y * exponent, rest = cmr_fma_${T}(y, exponent, -product), part = y * log, sum = product + part;
     const ${I} near = (as_${T}(as_${I}(sum) & ${size}) < ${f(T, f"{bias - 1}.0")}) & (as_${T}(as_${I}(y) & ${size}) <= ${f(T, LARGEST_EXPONENT)});
-    if (cmr_any_${I}((usual & near) == 0)) return cmr_pow_${T}(x, y);
+    if (cmr_any_${I}((usual & near) == 0)) return cmr_pow_called_${T}(x, y);
     const ${T} shifted = sum + ${magic}, r = ((product - (shifted - ${magic})) + part) + rest;
     const ${T} power = ${words.module.polynomial(T, "r", EXP2[S])};
     return as_${T}(as_${I}(power) + (as_${I}(shifted) << ${digits}));

@@ -120,6 +120,15 @@ INLINE float cmr_divide_fast_float(float a, float b) {
 ${functions.divide_fast(T)}
 % endif
 </%def>
+## The compiler would write their 150 instructions once for each of an item's pairs, up to 128 times: more than its cache of instructions holds.
+<%def name="_called(T, name, function, *rest)">
+<% names = ("x", *rest) %>
+static __attribute__((noinline)) ${T} cmr_${name}_called_${T}(${", ".join(f"{T} {x}" for x in names)}) { return ${function}(${", ".join(names)}); }
+</%def>
+<%def name="ln_called(T)">${_called(T, "ln", "log")}</%def>
+<%def name="sin_called(T)">${_called(T, "sin", "sin")}</%def>
+<%def name="cos_called(T)">${_called(T, "cos", "cos")}</%def>
+<%def name="pow_called(T)">${_called(T, "pow", "pow", "y")}</%def>
 ## lg2.approx is off by 2^-22 where |log2(x)| is less than 1, by 2^-22 of it elsewhere: too much close to 1, where a polynomial takes over.
 <%def name="log_fast(T)">
 % if T == "float":
@@ -130,7 +139,7 @@ INLINE float cmr_log_fast_float(float x) {
         const float n = x - 1.0f;
         return n + n * n * (((0x1.96aed6p-3f * n - 0x1.0144a2p-2f) * n + 0x1.555784p-2f) * n - 0x1.ffffb2p-2f);
     }
-    return fabs(binary) <= 126.0f ? binary * 0x1.62e430p-1f : cmr_ln_float(x);
+    return fabs(binary) <= 126.0f ? binary * 0x1.62e430p-1f : cmr_ln_called_float(x);
 }
 % else:
 ${fast.log_fast(T, 32)}
@@ -162,7 +171,7 @@ ${_quick_turn(name)}
 <%def name="cos_fast(T)">
 % if T == "float":
 INLINE float cmr_cos_fast_float(float x) {
-    if (!(fabs(x) <= 131072.0f)) return cmr_cos_float(x);
+    if (!(fabs(x) <= 131072.0f)) return cmr_cos_called_float(x);
 ${_quick_turn("cos")}
     return r;
 }

@@ -6,6 +6,7 @@ import re
 
 import numpy as np
 import pytest
+from support.kernel_rules import QUALIFIERS
 from support.plans import FACTS, PARALLEL, SEQUENTIAL, formula_of, map_plan, reduce_plan, scan_plan, source_of
 from support.template_words import helper, vocabulary
 
@@ -52,6 +53,7 @@ TYPES = {
     "expm1": "float float16 double double8", "sinh": "float float8 double4", "cosh": "float float16 double double8",
     "tanh": "float float16 double double8", "asinh": "float float16 double double8", "acosh": "float float8 double4", "atanh": "float float16 double",
     "atan": "float float16 double double8", "atan2": "float float16 double double8",
+    "ln_called": "float double8", "sin_called": "float float16 double", "cos_called": "float double4", "pow_called": "float float8 double",
     "log_fast": "float float8 float16 double double4 double8", "sin_fast": "float float8 float16 double double4 double8",
     "cos_fast": "float float8 float16 double double4 double8", "power_fast": "float float8 float16 double double4 double8",
     "atan_fast": "float float16 double double8", "log_quick": "float", "sin_quick": "float", "cos_quick": "float",
@@ -100,13 +102,23 @@ def test_a_helper_defines_its_function(vendor: str, function: str) -> None:
         vendor = "portable"
     for kind in TYPES[function].split():
         text = helper(vendor, function, kind)
-        heads = re.findall(r"^INLINE (\w+) (\w+)\(", text, re.M)
+        heads = re.findall(QUALIFIERS + r" (\w+) (\w+)\(", text, re.M)
         lanes = kind.lstrip("abcdefghijklmnopqrstuvwxyz")
         result = f"{VECTORS[function]}{lanes}" if function in VECTORS else RESULTS.get(function, kind)
         assert heads == [(result, f"cmr_{function}_{kind}")]
         assert text.count("{") == text.count("}") and text.count("(") == text.count(")")
         assert (re.search(r"\basm\b", text) is not None) <= (vendor == "nvidia")
         assert "UNDEFINED" not in text and "${" not in text
+
+
+def test_rare_arguments_cost_a_call_on_nvidia() -> None:
+    """The library's functions are long: where one is for rare arguments, its text is not in every place."""
+    for function in ("log_fast", "sin_fast", "cos_fast", "power_fast"):
+        text = helper("nvidia", function, "float")
+        assert re.findall(r"cmr_(?:ln|sin|cos|pow)_\w+\(", text), function
+        assert all("_called_" in call for call in re.findall(r"cmr_(?:ln|sin|cos|pow)_\w+\(", text) if "fast" not in call)
+    for function in ("ln_called", "sin_called", "cos_called", "pow_called"):
+        assert "noinline" in helper("nvidia", function, "float")
 
 
 def test_warps_exchange_only_with_sync_and_every_word_of_a_value() -> None:

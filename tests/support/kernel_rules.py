@@ -9,7 +9,9 @@ from clmapreduce.plan import Facts, KernelSpec, LocalArray, Stage
 from support.plans import SEQUENTIAL
 
 HELPER = re.compile(r"\bcmr_\w+(?=\()")
-DEFINITION = re.compile(r"^INLINE \w+ (cmr_\w+)\(", re.M)
+QUALIFIERS = r"^(?:INLINE|static __attribute__\(\(noinline\)\))"
+"""What helpers begin with."""
+DEFINITION = re.compile(QUALIFIERS + r" \w+ (cmr_\w+)\(", re.M)
 
 
 def assert_rules(name: str, stage: Stage, source: str, facts: Facts, mode: ComputeMode) -> None:
@@ -138,7 +140,7 @@ def assert_helpers_are_what_is_called(name: str, text: str) -> None:
     first_calls: dict[str, int] = {}
     for match in HELPER.finditer(text):
         function = match[0]
-        if re.search(r"^INLINE \w+ $", text[: match.start()].rpartition("\n")[2]):
+        if re.search(QUALIFIERS + r" \w+ $", text[: match.start()].rpartition("\n")[2]):
             continue  # its own definition
         first_calls.setdefault(function, match.start())
     kernel = re.search(r"^void (cmr_\w+)\(", text, re.M)

@@ -38,6 +38,15 @@ INLINE ${T} cmr_cos_${T}(${T} x) { return cos(x); }
 <%def name="tan(T)">
 INLINE ${T} cmr_tan_${T}(${T} x) { return tan(x); }
 </%def>
+## The same for rare arguments: a vendor may call them, where their text in every place would be too long.
+<%def name="_called(T, name, *rest)">
+<% names = ("x", *rest) %>
+INLINE ${T} cmr_${name}_called_${T}(${", ".join(f"{T} {x}" for x in names)}) { return cmr_${name}_${T}(${", ".join(names)}); }
+</%def>
+<%def name="ln_called(T)">${_called(T, "ln")}</%def>
+<%def name="sin_called(T)">${_called(T, "sin")}</%def>
+<%def name="cos_called(T)">${_called(T, "cos")}</%def>
+<%def name="pow_called(T)">${_called(T, "pow", "y")}</%def>
 ## For the inner loops of pairs: the usual functions, where a vendor has no faster ones.
 <%def name="log_fast(T)">
 INLINE ${T} cmr_log_fast_${T}(${T} x) { return cmr_ln_${T}(x); }

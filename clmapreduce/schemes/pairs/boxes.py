@@ -50,6 +50,10 @@ class PairBox:
         return min(16, max(1, self.bytes // itemsize))
 
 
+MANY_TERMS, FEWER_ROWS = 12, 4
+"""Numbers kept per row from which on an item of a GPU takes so many rows: with eight, registers leave room for eight
+warps a multiprocessor, too few where functions branch.
+"""
 LONG_TEXT = 64
 """Operations per pair from which on a statement for each is long enough without rows or columns side by side."""
 _PAIR_CPU = PairBox(block=1, bytes=64, vectors=1, at_once=2, tile=512, groups=8, merge_block=1)
@@ -108,6 +112,8 @@ def pair_box(work: PairWork, rows: int, columns: int, mode: ComputeMode, facts: 
         box = replace(box, block=min(box.block, 128))
     if columns < MANY_COLUMNS:
         box = replace(box, tile=128, tiles=2, groups=16)
+    if terms >= MANY_TERMS:
+        box = replace(box, block=min(box.block, 128), vectors=min(box.vectors, FEWER_ROWS))
     if facts.kind == "cpu":
         box = replace(box, block=32, vectors=min(box.vectors, 2), tile=64, unroll=1, groups=8, merge_block=32)
     if loops or cost > LONG_TEXT or terms > 16:

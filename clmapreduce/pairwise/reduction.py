@@ -14,7 +14,7 @@ from clmapreduce.calls.options import Options
 from clmapreduce.checks import is_whole, quoted
 from clmapreduce.dtypes import FLOAT32, INT32
 from clmapreduce.errors import ModeError, ShapeError
-from clmapreduce.pairwise.call import PairCall, source_pairs
+from clmapreduce.pairwise.call import PairCall, ReadyPairs, ready_pairs, source_pairs
 from clmapreduce.pairwise.guest import GuestArray
 from clmapreduce.pairwise.inputs import Inputs
 from clmapreduce.pairwise.options import check_count, keywords, reduction_name
@@ -24,6 +24,7 @@ from clmapreduce.ranges import as_ranges
 from clmapreduce.reductions import Operator
 from clmapreduce.reductions.pairs import PairOptions, PairReduction, pair_reduction, spec_of
 from clmapreduce.vector.node import Variable, Vector
+from clmapreduce.vector.tables import questions
 
 Finish = Callable[[Any], Any]
 
@@ -66,11 +67,22 @@ class Reduced:
 
     def _run(self, call: PairCall, inputs: Inputs, settings: Mapping[str, Any]) -> Any:
         """The results, before they are finished."""
+        if settings["progress"] is None:
+            repeated = ready_pairs(call, inputs.arrays, call_options(settings), settings["ranges"])
+            if repeated is not None:
+                return repeated.run(settings["wait_for"])
         guest = next((x for x in inputs.arrays.values() if isinstance(x, GuestArray)), None)
         if guest is not None:
             return guest.reduced(call, inputs.arrays, settings)
         ranges, progress = settings["ranges"], settings["progress"]
         return reduced(call, inputs.arrays, call_options(settings), ranges, progress=progress)
+
+    def ready(self) -> ReadyPairs | None:
+        """The call as one that ran before with arrays of the device; None where none did, or where it reads tables."""
+        call, inputs, settings = self._prepared((), {})
+        if questions((call.formula, call.weight)):
+            return None
+        return ready_pairs(call, inputs.arrays, call_options(settings), settings["ranges"])
 
     def _described(self, inputs: Inputs) -> Mapping[Variable, Any]:
         """Arrays of the inputs' shapes and dtypes, from which a call is planned."""

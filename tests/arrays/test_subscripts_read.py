@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+
 import numpy as np
 import pytest
 from support.array_oracle import assert_as_numpy, drawn_values
@@ -29,6 +31,23 @@ def test_drawn_subscripts(shape: tuple[int, ...], arrays: bool, context: cm.Cont
                 x[key]
             continue
         assert_as_numpy(x[on_device(rng, key, context)], expected, case=key)
+
+
+@pytest.mark.parametrize("shape", [(), (3,), (2, 3), (2, 0, 3), (1, 1)], ids=str)
+def test_new_axes_and_whole_ones(shape: tuple[int, ...], context: cm.Context) -> None:
+    """Every key of up to four parts, of which some leave nothing out; of views as well."""
+    a = np.arange(2 * np.prod((3, *shape), dtype=int)).reshape(2, 3, *shape)[1]
+    x = cm.array(a, context)
+    views = ((x, a), (x[1:], a[1:]), (x[2], a[2]))
+    for (view, exact), parts in itertools.product(views, range(5)):
+        for key in itertools.product((None, slice(None), slice(0, None), ...), repeat=parts):
+            try:
+                expected = exact[key]
+            except IndexError:
+                with pytest.raises(cm.PlaceError):
+                    view[key]
+                continue
+            assert_as_numpy(view[key], expected, case=key)
 
 
 @pytest.mark.parametrize("dtype", [*PLAIN, np.dtype(np.float16), RECORD], ids=str)

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from clmapreduce.arrays.elementwise import COPY, by_rows, run
-from clmapreduce.arrays.subscripts.selection import Lookup, Selection, select
+from clmapreduce.arrays.subscripts.selection import Lookup, Selection, select, with_new_axes
 from clmapreduce.arrays.subscripts.steps import (
     Merged,
     axis_numbers,
@@ -47,6 +47,9 @@ def selected(x: DeviceArray, key: Any) -> DeviceArray:
     """
     if isinstance(key, str):
         return _field(x, key)
+    spread = with_new_axes(x.shape, key)
+    if spread is not None:
+        return Part(x, spread, x.dtype, x.first)
     selection = select(x.shape, x.first, key)
     if selection.lookups:
         return gather(x, places_of(selection, x))

@@ -17,6 +17,8 @@ from clmapreduce.device.array import DeviceArray
 from clmapreduce.dtypes import BOOL
 from clmapreduce.errors import PlaceError
 
+EVERYTHING = slice(None)
+
 
 @dataclass
 class Axis:
@@ -104,6 +106,24 @@ def select(shape: Shape, first: int, key: Any) -> Selection:
     together = len(set(where)) == 1 and _side_by_side(keys)
     selection.at = where[0] if selection.lookups and together else 0
     return selection
+
+
+def with_new_axes(shape: Shape, key: Any) -> Shape | None:
+    """The shape of x[:, None, :] and the like, which leave out nothing; None for other subscripts, and where there are
+    no elements.
+    """
+    if type(key) is not tuple or 0 in shape:
+        return None
+    new, axis = [], 0
+    for part in key:
+        if part is None:
+            new.append(1)
+        elif type(part) is slice and axis < len(shape) and part == EVERYTHING:
+            new.append(shape[axis])
+            axis += 1
+        else:
+            return None
+    return (*new, *shape[axis:])
 
 
 def _side_by_side(keys: list[Any]) -> bool:

@@ -7,13 +7,14 @@ from typing import Any, ClassVar, TypeVar
 
 import numpy as np
 
-from clmapreduce.checks import numpy_array
+from clmapreduce.checks import numpy_array, switch
 from clmapreduce.device.array import DeviceArray, NumpyArray, upload
 from clmapreduce.errors import FormulaError, ModeError, ShapeError
 from clmapreduce.pairwise.inputs import Inputs, Slot, data_slot, renamed, variable_of
 from clmapreduce.pairwise.kernelsolve import Solver, solve_lazy
 from clmapreduce.pairwise.lazy.base import Symbolic
 from clmapreduce.pairwise.lazy.operators import is_complex_data
+from clmapreduce.pairwise.lazy.products import Products
 from clmapreduce.pairwise.lazy.reductions import Reductions
 from clmapreduce.pairwise.reduction import Finish
 from clmapreduce.pairwise.user_arrays import Array, as_array, as_real, reshaped
@@ -41,6 +42,9 @@ class Matrix(Reductions[M]):
 
         Raises ShapeError where this is no matrix of numbers or v does not fit, DTypeError for another dtype.
         """
+        products = getattr(self, "_products", None)
+        if products is not None and not kwargs and (repeated := products.repeated(v, self.choices)) is not None:
+            return _without_last(repeated) if v.ndim == 1 else repeated
         if isinstance(v, Symbolic):
             raise FormulaError("the product of two LazyTensors is no LazyTensor; multiply one by an array")
         if self.ndim != 1 + self.is_complex:
@@ -53,12 +57,19 @@ class Matrix(Reductions[M]):
         array = as_real(reshaped(factor, (*factor.shape, 1)) if flat else factor)
         operand = self._new(*variable_of(array, Category.J), is_complex=is_complex_data(factor))
         product = self * operand
-        if not flat:
-            return product.sum(product.dim() - 2, **kwargs)
-        reduced = product.sum(product.dim() - 2, call=False, **kwargs)
+        reduced = product.sum(product.dim() - 2, **{**kwargs, "call": False})
         finish = reduced.finish
-        reduced.finish = lambda result: _without_last(result if finish is None else finish(result))
-        return reduced if reduced.inputs.unbound else reduced()
+        if flat:
+            reduced.finish = lambda result: _without_last(result if finish is None else finish(result))
+        if reduced.inputs.unbound or not switch(kwargs.get("call", True), "call"):
+            return reduced
+        result = reduced()
+        if not kwargs and finish is None:
+            if products is not None and products.are_of(self.choices):
+                products.keep(v, array, self.inputs, reduced)
+            else:  # most LazyTensors are multiplied once
+                self._products = Products(self.choices)
+        return result
 
     def matvec(self, v: Any) -> Any:
         """self @ v for SciPy: v of another dtype is converted, real numbers to this dtype."""

@@ -74,6 +74,12 @@ def test_groups_are_no_larger_than_clusters_are_worth() -> None:
             assert rows == sorted(rows, reverse=True) and rows[0] == rows[1]
 
 
+def test_many_terms_leave_registers_for_more_groups() -> None:
+    for terms, shape in ((11, (256, 8)), (12, (128, 4)), (16, (128, 4)), (17, (128, 1))):
+        box = pair_box(PairWork("sum", terms, 8, False), 10**6, 10**6, PARALLEL, FACTS["nvidia"])
+        assert (box.block, box.vectors) == shape, terms
+
+
 @pytest.mark.parametrize(
     ("stored_bytes", "itemsize", "bytes_"),
     [(40, 4, 64), (200, 4, 64), (240, 4, 32), (1440, 4, 32), (1600, 4, 16), (10**5, 4, 4), (80, 8, 64), (480, 8, 32), (10**5, 8, 8), (400, 2, 32), (10**5, 2, 2)],

@@ -10,6 +10,8 @@ import numpy as np
 import pytest
 
 import clmapreduce as cm
+from clmapreduce.calls.recording import recording
+from clmapreduce.pairwise.lazy import products
 from clmapreduce.pairwise.lazy.products import MOST, Products
 from clmapreduce.pairwise.reduction import Reduced
 
@@ -80,11 +82,12 @@ def test_views_of_the_device_serve_too(kernel: Kernel, rng: np.random.Generator,
 def test_its_own_points_may_be_multiplied(context: cm.Context, rng: np.random.Generator) -> None:
     """They are one variable of the formula with them; another v of that shape is none of them."""
     kernel = Kernel(context, rng)
-    for _ in range(4):
+    for others in (0, 0, 0, 2, 1):
         np.testing.assert_allclose(
             (kernel.lazy @ kernel.y).to_numpy(), kernel.exact @ kernel.points[1], rtol=1e-5, atol=1e-5
         )
-        kernel.check(rng.normal(size=(47, 3)).astype("f4"))
+        for _ in range(others):
+            kernel.check(rng.normal(size=(47, 3)).astype("f4"))
 
 
 def test_what_does_not_fit_is_refused_as_ever(kernel: Kernel, rng: np.random.Generator) -> None:
@@ -117,6 +120,56 @@ def test_choices_count_from_when_they_are_made(context: cm.Context, rng: np.rand
     kernel.lazy.ranges, kernel.exact = None, whole
     for _ in range(3):
         kernel.check(v)
+
+
+def test_arrays_of_another_context_are_refused(kernel: Kernel, rng: np.random.Generator) -> None:
+    v = rng.normal(size=47).astype("f4")
+    for _ in range(3):
+        kernel.check(v)
+    with pytest.raises(cm.DeviceError):
+        kernel.lazy @ cm.array(v, cm.Context(kernel.context.device))
+
+
+def test_a_measured_box_counts(
+    kernel: Kernel, rng: np.random.Generator, usual: list[Reduced], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What was kept before belongs to the boxes of that time."""
+    v = rng.normal(size=47).astype("f4")
+    for _ in range(3):
+        kernel.check(v)
+    monkeypatch.setattr(products, "tunings", lambda: -1)
+    kernel.check(v)
+    assert len(usual) == 3
+
+
+def test_a_recorder_sees_every_product(kernel: Kernel, rng: np.random.Generator) -> None:
+    v = cm.array(rng.normal(size=47).astype("f4"), kernel.context)
+    for _ in range(3):
+        kernel.lazy @ v
+    calls: list[Any] = []
+    with recording(calls.append):
+        kernel.lazy @ v
+    assert calls
+
+
+def test_checked_places_are_looked_at_every_time(context: cm.Context, rng: np.random.Generator) -> None:
+    """They may have changed since."""
+    table, places = rng.normal(size=5).astype("f4"), rng.integers(0, 5, (31, 1)).astype("f4")
+    at = cm.array(places, context)
+    lazy = cm.Table(cm.array(table, context), "check")[cm.Vi(at)] * (cm.Vj(cm.array(np.ones((47, 1), "f4"), context)))
+    v = cm.array(np.ones(47, "f4"), context)
+    for _ in range(4):
+        np.testing.assert_allclose((lazy @ v).to_numpy(), 47 * table[places[:, 0].astype(int)], rtol=1e-5)
+    at[3] = 5
+    with pytest.raises(cm.PlaceError):
+        lazy @ v
+
+
+def test_progress_is_reported_by_repeated_reductions(kernel: Kernel) -> None:
+    reported: list[tuple[float, float]] = []
+    for _ in range(3):
+        kernel.lazy.sum(axis=1, progress=lambda *done: reported.append(done))
+    assert len(reported) >= 3 and all(done <= total for done, total in reported)
 
 
 def test_who_looks_on_sees_every_product(kernel: Kernel, rng: np.random.Generator) -> None:

@@ -217,11 +217,11 @@ def test_the_gradient_of_the_logarithm_is_a_weight(alone: Chosen, rng: np.random
 def test_a_number_of_no_exponent(alone: Chosen, rng: np.random.Generator) -> None:
     x, y, w = arrays(rng, HALF, (50, 40), (200, 40), (200, 21))
     i, j, weights = cm.Vi(x), cm.Vj(y), cm.Vj(w)
-    both = (3 * weights).concat(j / 2)
+    both = (3 * weights).concat(j / 2).concat(weights)
     result = (i | j).sumsoftmaxweight(both, axis=1, context=alone.context, mode="parallel")
     assert not alone.usual
     right = exponents(x, y, 1.0)
-    assert_close(result, right, np.hstack([3 * w.astype("f4"), y.astype("f4") / 2]).astype(HALF))
+    assert_close(result, right, np.hstack([3 * w.astype("f4"), y.astype("f4") / 2, w]).astype(HALF))
 
 
 def planned(text: str, weight: str, code: str, rows: int, columns: int) -> Plan:

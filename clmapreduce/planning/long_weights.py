@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from clmapreduce.lowering.pair import PairInput, Role
 from clmapreduce.schemes.pairs.softmax.weights import Factor, LongWeights, Shared
 from clmapreduce.vector.coordinates import CONCAT
-from clmapreduce.vector.node import Constant, Variable, Vector
+from clmapreduce.vector.node import Variable, Vector
 
 
 def long_weights(weight: Vector, inputs: Mapping[Variable, PairInput]) -> LongWeights | None:
@@ -26,19 +26,19 @@ def _scaled(part: Vector, inputs: Mapping[Variable, PairInput]) -> tuple[PairInp
     name, args = part.operation.name, part.args
     if name == "Minus" and isinstance(args[0], Variable):
         return inputs[args[0]], -1.0
-    if name != "Mult":
+    if name not in ("Mult", "Divide"):
         return None
-    one, other = args if args[0].dim == 1 else args[::-1]
-    number = _number(one, inputs)
+    one, other = args if args[0].dim == 1 and name == "Mult" else args[::-1]
+    number = _number(one, inputs, name == "Divide")
     return None if number is None or not isinstance(other, Variable) else (inputs[other], number)
 
 
-def _number(one: Vector, inputs: Mapping[Variable, PairInput]) -> Factor | None:
-    """What all pairs share: a constant, or a parameter, or its inverse; None where a vector is anything else."""
-    if isinstance(one, Constant) and one.dim == 1:
-        return one.values[0]
-    below = one.operation.name == "Inv"
-    of = one.args[0] if below else one
+def _number(one: Vector, inputs: Mapping[Variable, PairInput], below: bool) -> Factor | None:
+    """What all pairs share: a parameter, or its inverse; None where a vector is anything else. below: whether it
+    divides.
+    """
+    inverse = one.operation.name == "Inv"
+    of = one.args[0] if inverse else one
     if isinstance(of, Variable) and of.dim == 1 and inputs[of].role is Role.PARAMETER:
-        return Shared(inputs[of], below)
+        return Shared(inputs[of], inverse != below)
     return None

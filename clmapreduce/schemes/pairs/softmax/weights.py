@@ -1,4 +1,4 @@
-"""Weights that are arrays of floats of 16 bits, side by side, each times a number that all pairs share."""
+"""Weights that are arrays of floats of 16 bits, side by side, each times or over a number that all pairs share."""
 
 from __future__ import annotations
 

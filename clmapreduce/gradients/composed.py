@@ -1,5 +1,5 @@
-"""Reductions whose gradients follow from other reductions: extrema by their places, softmax sums with logarithms of
-theirs, moments by sums.
+"""Reductions whose gradients follow from other reductions: extrema by their places, softmax sums
+from a reduction that gives their logarithms too, moments by sums.
 """
 
 from __future__ import annotations

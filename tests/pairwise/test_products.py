@@ -1,4 +1,4 @@
-"""Products K @ v that are computed again: what is kept of one serves another v, and nothing else."""
+"""Products K @ v that are computed again: the entry of one serves another v, and nothing else."""
 
 from __future__ import annotations
 
@@ -133,7 +133,7 @@ def test_arrays_of_another_context_are_refused(kernel: Kernel, rng: np.random.Ge
 def test_a_measured_box_counts(
     kernel: Kernel, rng: np.random.Generator, usual: list[Reduced], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """What was kept before belongs to the boxes of that time."""
+    """Entries belong to the boxes of their time."""
     v = rng.normal(size=47).astype("f4")
     for _ in range(3):
         kernel.check(v)

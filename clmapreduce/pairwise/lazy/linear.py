@@ -43,8 +43,8 @@ class Matrix(Reductions[M]):
         Raises ShapeError where this is no matrix of numbers or v does not fit, DTypeError for another dtype.
         """
         products = getattr(self, "_products", None)
-        if products is not None and not kwargs and (repeated := products.repeated(v, self.choices)) is not None:
-            return _without_last(repeated) if v.ndim == 1 else repeated
+        if products is not None and not kwargs and (result := products.get(v, self.choices)) is not None:
+            return _without_last(result) if v.ndim == 1 else result
         if isinstance(v, Symbolic):
             raise FormulaError("the product of two LazyTensors is no LazyTensor; multiply one by an array")
         if self.ndim != 1 + self.is_complex:
@@ -66,7 +66,7 @@ class Matrix(Reductions[M]):
         result = reduced()
         if not kwargs and finish is None:
             if products is not None and products.are_of(self.choices):
-                products.keep(v, array, self.inputs, reduced)
+                products.put(v, array, self.inputs, reduced)
             else:  # most LazyTensors are multiplied once
                 self._products = Products(self.choices)
         return result

@@ -14,12 +14,14 @@ from clmapreduce.pairwise.lazy.choices import Choices
 from clmapreduce.pairwise.reduction import Reduced
 
 MOST = 8
-"""Shapes and dtypes of v that are kept."""
+"""Entries of one K."""
 
 
 @dataclass(frozen=True)
-class _Kept:
-    """A call, and its arrays before and behind v, which is not kept. tuned: how many boxes had been measured."""
+class _Entry:
+    """A call without its arrays, and the arrays before and behind v: v itself would stay alive. tuned: how many boxes
+    had been measured.
+    """
 
     call: ReadyPairs
     before: tuple[DeviceArray, ...]
@@ -30,38 +32,38 @@ class _Kept:
 class Products:
     """Those of one K, whose arrays and formula never change. choices: K's, which may."""
 
-    __slots__ = ("_choices", "_kept")
+    __slots__ = ("_choices", "_entries")
 
     def __init__(self, choices: Choices) -> None:
         self._choices = choices
-        self._kept: dict[Any, _Kept] = {}
+        self._entries: dict[Any, _Entry] = {}
 
     def are_of(self, choices: Choices) -> bool:
         """Whether they were computed with these choices."""
         return choices is self._choices
 
-    def repeated(self, v: Any, choices: Choices) -> Any:
+    def get(self, v: Any, choices: Choices) -> Any:
         """The product, of vectors (.., M, E); None where none is ready for such a v."""
         if type(v) is not DeviceArray or not self.are_of(choices) or recorder() is not None:
             return None
-        kept = self._kept.get((v.shape, v.dtype))
-        if kept is None or kept.call.context is not v.context or kept.tuned != tunings():
+        entry = self._entries.get((v.shape, v.dtype))
+        if entry is None or entry.call.context is not v.context or entry.tuned != tunings():
             return None
-        return replace(kept.call, arrays=(*kept.before, v, *kept.behind)).run()
+        return replace(entry.call, arrays=(*entry.before, v, *entry.behind)).run()
 
-    def keep(self, v: Any, array: Any, inputs: Inputs, product: Reduced) -> None:
-        """Keeps a product that was computed. array: v as K's formula takes it. inputs: K's own."""
+    def put(self, v: Any, array: Any, inputs: Inputs, product: Reduced) -> None:
+        """Makes an entry of a product that was computed. array: v as K's formula takes it. inputs: K's own."""
         if type(v) is not DeviceArray or any(own.memory is v.memory for own in _on_device(inputs)):
             return
         call = product.ready()
         if call is None:
             return
-        if len(self._kept) >= MOST:
-            self._kept.clear()
+        if len(self._entries) >= MOST:
+            self._entries.clear()
         arrays = call.arrays
         place = next(k for k, one in enumerate(arrays) if one is array)
         others = (arrays[:place], arrays[place + 1 :])
-        self._kept[v.shape, v.dtype] = _Kept(replace(call, arrays=()), *others, tunings())
+        self._entries[v.shape, v.dtype] = _Entry(replace(call, arrays=()), *others, tunings())
 
 
 def _on_device(inputs: Inputs) -> list[DeviceArray]:

@@ -88,8 +88,8 @@ class ReadyPairs:
 def ready_pairs(
     call: PairCall, arrays: Mapping[Variable, Any], options: Options, ranges: Ranges | None
 ) -> ReadyPairs | None:
-    """The call as one that ran before; None where none did, or where someone looks on."""
-    request = _request(call, arrays, options) if options.out is None and recorder() is None else None
+    """The call as one that ran before; None where none did, or where it is no such call."""
+    request = _request(call, arrays, options)
     if request is None:
         return None
     values = tuple(arrays.values())
@@ -117,7 +117,7 @@ def reduce_pairs(
     if record is not None and isinstance(prepared, Prepared):  # all arguments are right
         record(RecordedCall(call, arrays, options.mode, prepared.call.context, ranges))
         prepared = prepare_pairs(call, arrays, options, ranges=ranges)
-    request = _request(call, arrays, options) if options.out is None and record is None else None
+    request = _request(call, arrays, options)
     if request is not None and isinstance(prepared, Prepared) and _is_ready(prepared):
         prepared.call.context.caches(ranges).calls.put(request, ReadyCall(prepared))
     results = prepared.run() if isinstance(prepared, Prepared) else prepared
@@ -130,7 +130,11 @@ def _is_ready(prepared: Prepared) -> bool:
 
 
 def _request(call: PairCall, arrays: Mapping[Variable, Any], options: Options) -> CallRequest | None:
-    """What a call depends on; None where there is no array, or one is not on the device of the others."""
+    """What a call depends on; None where there is no array, or one is not on the device of the others, where results
+    have a place, and for a recorder, which needs the whole way.
+    """
+    if options.out is not None or recorder() is not None:
+        return None
     context = options.context
     shapes: list[Hashable] = []
     for variable, values in arrays.items():

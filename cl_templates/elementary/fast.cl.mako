@@ -99,18 +99,16 @@ ${words.halved(T, f"{name}_fast", ["x"])}
 <%def name="sin_fast(T, widest)">${_turn(T, "sin", widest)}</%def>
 <%def name="cos_fast(T, widest)">${_turn(T, "cos", widest)}</%def>
 ## Within 3 + |y| ulp. y log2(x) is y times the exponent, exact in two words, plus y times the mantissa's logarithm.
-## quick: statements of a vendor's faster way, which return where it is close enough.
-<%def name="power_fast(T, widest, quick='')">
+<%def name="power_fast(T, widest, name='power_fast', head='INLINE')">
 <%
 S, f, I = split(T)[0], words.module.number, words.module.integers(T)
 digits, one, root, size, _, bias, *_ = words.module.bits(T)
 magic = f(T, f"0x1.8p{digits}")
 %>
-INLINE ${T} cmr_power_fast_${T}(${T} x, ${T} y) {
+${head} ${T} cmr_${name}_${T}(${T} x, ${T} y) {
 % if words.module.wide(T, widest):
-${words.halved(T, "power_fast", ["x", "y"])}
+${words.halved(T, name, ["x", "y"])}
 % else:
-${quick}
 ${_exponent_of(T, "x")}
     const ${T} n = m - one, square = n * n, log = (n + square * ${words.module.polynomial_by_halves(T, "n", "square", LOG1P[S])}) * ${f(T, LOG2_E[S])};
     const ${T} product = y * exponent, rest = cmr_fma_${T}(y, exponent, -product), part = y * log, sum = product + part;

@@ -42,9 +42,13 @@ float ${", ".join(f"p{v}_{c}" for c in weighted.columns)};
 % for c in weighted.columns:
 {
     ${declare_column(c)}
-% for v in mine:
-<% statements, (text,) = weighted.pairs.values(v, c) %>
-    { ${statements} p${v}_${c} = ${text}; }
+% for part in weighted.pairs.together(list(mine), 1):
+<% computed = weighted.pairs.values_of([(v, c) for v in part]) %>
+    { ${computed.statements}
+% for v, (text,) in zip(part, computed.texts):
+    p${v}_${c} = ${text};
+% endfor
+    }
 % endfor
 }
 % endfor

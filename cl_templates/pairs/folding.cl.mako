@@ -2,11 +2,29 @@
 ## Absorbs the pairs of row vector v and the columns at some indices, whose terms are declared as those of the columns first, first + 1, …, into `acc`.
 ## values: the function of a row vector and a column, if it is not pairs.values.
 <%def name="absorb(pairs, acc, v, at, op, first=0, values=None)">
-<% computed = [(values or pairs.values)(v, c) for c in range(first, first + len(at))] %>
+<%
+columns = range(first, first + len(at))
+computed = [values(v, c) for c in columns] if values else [pairs.values_of([(v, c) for c in columns])]
+%>
 % for each in computed:
 ${each.statements}
 % endfor
-${fold(pairs, acc, at, op, [each.texts for each in computed])}
+${fold(pairs, acc, at, op, [each.texts for each in computed] if values else computed[0].texts)}
+</%def>
+## The same of several row vectors: into the accumulators `acc` and the vector's number.
+<%def name="absorb_rows(pairs, acc, vectors, at, op, first=0)">
+% for part in pairs.together(list(vectors), len(at)):
+<%
+places = [(v, c) for v in part for c in range(first, first + len(at))]
+computed = pairs.values_of(places)
+%>
+{
+${computed.statements}
+% for n, v in enumerate(part):
+${fold(pairs, f"{acc}{v}", at, op, computed.texts[n * len(at) : (n + 1) * len(at)])}
+% endfor
+}
+% endfor
 </%def>
 ## Absorbs values, which are texts by column.
 <%def name="fold(pairs, acc, at, op, texts)">

@@ -10,6 +10,11 @@
 <%!
 WORDS = {"float": 1, "int": 1, "uint": 1, "double": 2, "long": 2, "ulong": 2, "float2": 2, "double2": 4}
 SMALL = ("char", "uchar", "short", "ushort", "half")
+
+def suffixes(T):
+    """Of each lane of a vector, or nothing."""
+    lanes = split(T)[1]
+    return [f".s{lane}" for lane in "0123456789abcdef"[:lanes]] if lanes > 1 else [""]
 %>
 ## A warp's 32 items exchange registers; values wider than 32 bits go word by word, narrower ones widened (through a pointer: the driver
 ## reinterprets no half).
@@ -129,17 +134,31 @@ static __attribute__((noinline)) ${T} cmr_${name}_called_${T}(${", ".join(f"{T} 
 <%def name="sin_called(T)">${_called(T, "sin", "sin")}</%def>
 <%def name="cos_called(T)">${_called(T, "cos", "cos")}</%def>
 <%def name="pow_called(T)">${_called(T, "pow", "pow", "y")}</%def>
-## lg2.approx is off by 2^-22 where |log2(x)| is less than 1, by 2^-22 of it elsewhere: too much close to 1, where a polynomial takes over.
+## lg2.approx is off by 2^-22 where |log2(x)| is less than 1, by 2^-22 of it elsewhere: too much close to 1, where a polynomial takes over. One test
+## for all lanes.
 <%def name="log_fast(T)">
-% if T == "float":
-INLINE float cmr_log_fast_float(float x) {
-    float binary;
-    asm("lg2.approx.ftz.f32 %0, %1;" : "=f"(binary) : "f"(x));
-    if (fabs(binary) < 0.125f) {
-        const float n = x - 1.0f;
-        return n + n * n * (((0x1.96aed6p-3f * n - 0x1.0144a2p-2f) * n + 0x1.555784p-2f) * n - 0x1.ffffb2p-2f);
+% if T.startswith("float"):
+<%
+parts = suffixes(T)
+known = " & ".join(f"(fabs(binary{s}) <= 126.0f)" for s in parts)
+apart = " & ".join(f"(fabs(binary{s}) >= 0.125f)" for s in parts)
+%>
+INLINE ${T} cmr_log_fast_${T}(${T} x) {
+    ${T} binary;
+% for s in parts:
+    asm("lg2.approx.ftz.f32 %0, %1;" : "=f"(binary${s}) : "f"(x${s}));
+% endfor
+    ${T} result = binary * 0x1.62e430p-1f;
+    if (!(${known} & ${apart})) {
+        if (!(${known})) return cmr_ln_called_${T}(x);
+% for s in parts:
+        {
+            const float n = x${s} - 1.0f, near = n + n * n * (((0x1.96aed6p-3f * n - 0x1.0144a2p-2f) * n + 0x1.555784p-2f) * n - 0x1.ffffb2p-2f);
+            result${s} = fabs(binary${s}) < 0.125f ? near : result${s};
+        }
+% endfor
     }
-    return fabs(binary) <= 126.0f ? binary * 0x1.62e430p-1f : cmr_ln_called_float(x);
+    return result;
 }
 % else:
 ${fast.log_fast(T, 32)}
@@ -153,26 +172,54 @@ INLINE float cmr_log_quick_float(float x) {
     return binary * 0x1.62e430p-1f;
 }
 </%def>
-<%def name="sin_fast(T)">${fast.sin_fast(T, 32)}</%def>
 ## sin.approx and cos.approx are off by up to 2^-20.9 (PTX manual), also near 0. Statements that declare r, of x less whole turns.
-<%def name="_quick_turn(name)">
-    const float turns = fma(x, 0x1.45f306p-3f, 12582912.0f) - 12582912.0f, rest = fma(-turns, -0x1.777a5cp-23f, fma(-turns, 0x1.921fb6p+2f, x));
-    float r;
-    asm("${name}.approx.ftz.f32 %0, %1;" : "=f"(r) : "f"(rest));
+<%def name="_quick_turn(name, T)">
+<% fma = f"cmr_fma_{T}" %>
+    const ${T} turns = ${fma}(x, (${T})(0x1.45f306p-3f), (${T})(12582912.0f)) - 12582912.0f;
+    const ${T} rest = ${fma}(-turns, (${T})(-0x1.777a5cp-23f), ${fma}(-turns, (${T})(0x1.921fb6p+2f), x));
+    ${T} r;
+% for s in suffixes(T):
+    asm("${name}.approx.ftz.f32 %0, %1;" : "=f"(r${s}) : "f"(rest${s}));
+% endfor
 </%def>
 <%def name="_quick_turn_of(name)">
 INLINE float cmr_${name}_quick_float(float x) {
-${_quick_turn(name)}
+${_quick_turn(name, "float")}
     return r;
 }
 </%def>
 <%def name="sin_quick(T)">${_quick_turn_of("sin")}</%def>
 <%def name="cos_quick(T)">${_quick_turn_of("cos")}</%def>
+## Near 0 a polynomial, within 2^-23 of the sine.
+<%def name="sin_fast(T)">
+% if T.startswith("float"):
+<%
+parts = suffixes(T)
+known = " & ".join(f"(fabs(x{s}) <= 131072.0f)" for s in parts)
+apart = " & ".join(f"(fabs(x{s}) >= 0.3f)" for s in parts)
+%>
+INLINE ${T} cmr_sin_fast_${T}(${T} x) {
+${_quick_turn("sin", T)}
+    if (!(${known} & ${apart})) {
+        if (!(${known})) return cmr_sin_called_${T}(x);
+% for s in parts:
+        {
+            const float u = x${s} * x${s}, near = x${s} + x${s} * u * (u * (u * -0x1.9f9f38p-13f + 0x1.11108ep-7f) - 0x1.555554p-3f);
+            r${s} = fabs(x${s}) < 0.3f ? near : r${s};
+        }
+% endfor
+    }
+    return r;
+}
+% else:
+${fast.sin_fast(T, 32)}
+% endif
+</%def>
 <%def name="cos_fast(T)">
-% if T == "float":
-INLINE float cmr_cos_fast_float(float x) {
-    if (!(fabs(x) <= 131072.0f)) return cmr_cos_called_float(x);
-${_quick_turn("cos")}
+% if T.startswith("float"):
+INLINE ${T} cmr_cos_fast_${T}(${T} x) {
+    if (!(${" & ".join(f"(fabs(x{s}) <= 131072.0f)" for s in suffixes(T))})) return cmr_cos_called_${T}(x);
+${_quick_turn("cos", T)}
     return r;
 }
 % else:
@@ -195,15 +242,28 @@ ${functions.atan_fast(T)}
 </%def>
 ## 2^(y log2 x), within 1.85e-6. lg2.approx is off by 2^-22, for x outside of (0.5, 2) by 2^-22 of the logarithm (PTX
 ## manual); so |y| is at most 4, and the exponent at most 8.
-<%def name="_quick_power()">
-    float binary, result;
-    asm("lg2.approx.ftz.f32 %0, %1;" : "=f"(binary) : "f"(x));
-    asm("ex2.approx.ftz.f32 %0, %1;" : "=f"(result) : "f"(y * binary));
-    if (fabs(y) <= 4.0f && fabs(y * binary) <= 8.0f) return result;
-</%def>
 <%def name="power_fast(T)">
-${fast.power_fast(T, 32, capture(_quick_power) if T == "float" else "")}
+% if T.startswith("float"):
+<%
+parts = suffixes(T)
+near = " & ".join(f"(fabs(y{s}) <= 4.0f) & (fabs(binary{s}) <= 8.0f)" for s in parts)
+%>
+INLINE ${T} cmr_power_fast_${T}(${T} x, ${T} y) {
+    ${T} binary, result;
+% for s in parts:
+    asm("lg2.approx.ftz.f32 %0, %1;" : "=f"(binary${s}) : "f"(x${s}));
+% endfor
+    binary *= y;
+% for s in parts:
+    asm("ex2.approx.ftz.f32 %0, %1;" : "=f"(result${s}) : "f"(binary${s}));
+% endfor
+    return ${near} ? result : cmr_power_called_${T}(x, y);
+}
+% else:
+${fast.power_fast(T, 32)}
+% endif
 </%def>
+<%def name="power_called(T)">${fast.power_fast(T, 32, "power_called", "static __attribute__((noinline))")}</%def>
 <%def name="rsqrt_fast(T)">
 % if T == "float":
 INLINE float cmr_rsqrt_fast_float(float x) {

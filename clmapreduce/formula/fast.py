@@ -48,6 +48,8 @@ FAST = {
     "sqrt": SQRT_FAST, "log": LOG_FAST, "sin": SIN_FAST, "cos": COS_FAST, "power": POWER_FAST, "arctan": ATAN_FAST,
 }  # fmt: skip
 """What stands for the usual functions, by their names."""
+TESTING = frozenset({LOG_FAST, SIN_FAST, COS_FAST, POWER_FAST})
+"""Those that look for rare arguments."""
 
 
 class Quick(NamedTuple):

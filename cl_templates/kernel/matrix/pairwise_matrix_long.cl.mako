@@ -43,9 +43,7 @@ ${kind} acc${v}_${part} = spilled_${part}[${v * block} + item];
 % for k in (c, c + 1):
 ${pairs.column(k, place(k))}
 % endfor
-% for v in mine:
-{ ${folding.absorb(pairs, f"{acc}{v}", v, [place(k) for k in (c, c + 1)], op, c)} }
-% endfor
+${folding.absorb_rows(pairs, acc, mine, [place(k) for k in (c, c + 1)], op, c)}
 }
 % endfor
 </%def>

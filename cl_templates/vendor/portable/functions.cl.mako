@@ -47,6 +47,9 @@ INLINE ${T} cmr_${name}_called_${T}(${", ".join(f"{T} {x}" for x in names)}) { r
 <%def name="sin_called(T)">${_called(T, "sin")}</%def>
 <%def name="cos_called(T)">${_called(T, "cos")}</%def>
 <%def name="pow_called(T)">${_called(T, "pow", "y")}</%def>
+<%def name="power_called(T)">
+INLINE ${T} cmr_power_called_${T}(${T} x, ${T} y) { return cmr_power_fast_${T}(x, y); }
+</%def>
 ## For the inner loops of pairs: the usual functions, where a vendor has no faster ones.
 <%def name="log_fast(T)">
 INLINE ${T} cmr_log_fast_${T}(${T} x) { return cmr_ln_${T}(x); }

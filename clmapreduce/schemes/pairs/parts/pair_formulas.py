@@ -15,6 +15,7 @@ from typing import NamedTuple
 from clmapreduce.dtypes import DType, broadcast_text, c_name, literal, widened
 from clmapreduce.formula.node import Apply, Node, Record, postorder
 from clmapreduce.formula.text.emit import Text
+from clmapreduce.formula.text.side_by_side import MOST, SideBySide, side_by_side, tested
 from clmapreduce.formula.text.statements import Statements
 from clmapreduce.lowering.pair import Contraction, Expansion, Pair, PairInput, Role
 from clmapreduce.plan import LocalArray
@@ -138,14 +139,36 @@ class PairText:
 
     def numbers(self, nodes: Sequence[Node], v: int, c: int) -> Several:
         """The same of any nodes that are made of terms and products."""
+        block = self._block(v, c)
+        texts = [block.texts(node)[""] for node in nodes]
+        return Several(str(block), texts)
+
+    def values_of(self, places: Sequence[tuple[int, int]]) -> SideBySide:
+        """The values of several row vectors and columns."""
+        blocks = [self._block(v, c) for v, c in places]
+        return side_by_side(blocks, self.pair.values, self._tested, "b{}_{}_".format(*places[0]))
+
+    def together(self, vectors: Sequence[int], columns: int) -> list[Sequence[int]]:
+        """The row vectors in parts whose values had better be computed at once. columns: of each."""
+        size = max(1, MOST // columns) if self._tested else 1
+        return [vectors[first : first + size] for first in range(0, len(vectors), size)]
+
+    @cached_property
+    def _tested(self) -> list[Apply]:
+        """The functions of a pair that test their arguments, where a test of several pairs is no vector's already."""
+        terms = self.pair.terms
+        known = {id(node) for role in (Role.PARAMETER, Role.ROW, Role.COLUMN) for node in terms.of(role)}
+        return tested(self.pair.values, known) if self.lanes == 1 else []
+
+    def _block(self, v: int, c: int) -> Statements:
+        """A block that knows the terms and the products of row vector v and column c."""
         block = Statements(self.lanes, self.narrow, f"p{v}_{c}_", inline=self._inline)
         self._bind(block, {Role.PARAMETER: "u", Role.ROW: f"x{v}_", Role.COLUMN: f"y{c}_"})
         for k, contraction in enumerate(self.pair.contractions):
             block.bind(contraction.result, Text(f"q{v}_{c}_{k}"))
         for k, product in enumerate(self.pair.bilinear):
             block.bind(product.result, Text(f"q{v}_{c}_{k}"))
-        texts = [block.texts(node)[""] for node in nodes]
-        return Several(str(block), texts)
+        return block
 
     @property
     def expansion(self) -> Expansion:

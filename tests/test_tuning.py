@@ -64,7 +64,7 @@ def test_groups_leave_half_of_local_memory_to_another() -> None:
 def test_groups_are_no_larger_than_clusters_are_worth() -> None:
     for name, facts in FACTS.items():
         for mode in MODES:
-            box = pair_box(PairWork("sum", 3, 8, False), 10**6, 10**6, mode, facts)
+            box = pair_box(PairWork("sum", 3, 2, 8, False), 10**6, 10**6, mode, facts)
             rows = [box.block * box.vectors * box.lanes(4)]
             for cluster in (10**9, 2000, 250, 100, 9, 1):
                 small = clustered(box, cluster, 4)
@@ -74,10 +74,11 @@ def test_groups_are_no_larger_than_clusters_are_worth() -> None:
             assert rows == sorted(rows, reverse=True) and rows[0] == rows[1]
 
 
-def test_many_terms_leave_registers_for_more_groups() -> None:
-    for terms, shape in ((11, (256, 8)), (12, (128, 4)), (16, (128, 4)), (17, (128, 1))):
-        box = pair_box(PairWork("sum", terms, 8, False), 10**6, 10**6, PARALLEL, FACTS["nvidia"])
-        assert (box.block, box.vectors) == shape, terms
+def test_many_terms_and_sums_leave_registers_for_more_groups() -> None:
+    shapes = {(11, 2): (256, 8), (12, 2): (128, 4), (16, 2): (128, 4), (17, 2): (128, 1), (3, 8): (256, 8), (3, 16): (128, 4)}
+    for (terms, sums), shape in shapes.items():
+        box = pair_box(PairWork("sum", terms, sums, 8, False), 10**6, 10**6, PARALLEL, FACTS["nvidia"])
+        assert (box.block, box.vectors) == shape, (terms, sums)
 
 
 @pytest.mark.parametrize(
@@ -86,8 +87,8 @@ def test_many_terms_leave_registers_for_more_groups() -> None:
 )  # fmt: skip
 def test_vectors_are_shorter_where_much_is_put_in_order(stored_bytes: int, itemsize: int, bytes_: int) -> None:
     """10, 50 and 60 numbers of 4 bytes, 360 and 400 of them; and others."""
-    first = pair_box(PairWork("kmin", 3, 8, False), 10**4, 10**4, SEQUENTIAL, INTEL)
+    first = pair_box(PairWork("kmin", 3, 2, 8, False), 10**4, 10**4, SEQUENTIAL, INTEL)
     for box in (first, few_box(3, 8, 4, SEQUENTIAL, INTEL)):
         assert ordering(box, stored_bytes, itemsize) == replace(box, bytes=bytes_)
-    beside = pair_box(PairWork("kmin", 3, 8, False), 10**4, 10**4, PARALLEL, INTEL)
+    beside = pair_box(PairWork("kmin", 3, 2, 8, False), 10**4, 10**4, PARALLEL, INTEL)
     assert ordering(beside, stored_bytes, itemsize) == beside

@@ -2,7 +2,8 @@
 and how far off each may be. Where a term is linear in such a function, its error is that of the function times a slope.
 
 In log(1 + d²) b the error is that of the logarithm times |b|. exp(cos(d)) is not linear in the cosine, and a product of
-two such functions is linear in neither: these keep the careful functions.
+two such functions is linear in neither: these keep the careful functions. So does sin(d)/d: to watch its errors takes
+another division, and they are too large for close pairs.
 """
 
 from __future__ import annotations
@@ -24,6 +25,8 @@ BEARABLE = 2e-6
 SUMS = frozenset({"add", "subtract", "difference", "minimum", "maximum"})
 """Functions that are off by what their arguments are off by, at most."""
 QUOTIENTS = frozenset({"divide", "divide_fast"})
+INVERSES = QUOTIENTS | {"rsqrt_fast"}
+"""Functions that are large where numbers are small."""
 FINITE = SUMS | {"multiply", "negative", "abs"}
 """Functions that are finite where their arguments are, but for overflows."""
 
@@ -122,8 +125,17 @@ class _Errors:
         if name == "where" and parts[0] is None:
             return _chosen_by(node.args[0], parts[1], parts[2])
         if name == "multiply" and len(present) == 1:
-            return self._times(present[0], node, 0 if parts[0] is None else 1)
-        return self._times(present[0], node, 1) if name in QUOTIENTS and parts[1] is None else None
+            place = 0 if parts[0] is None else 1
+        elif name in QUOTIENTS and parts[1] is None:
+            place = 1
+        else:
+            return None
+        return None if self._is_large(node.args[place], name) else self._times(present[0], node, place)
+
+    def _is_large(self, other: Node, name: str) -> bool:
+        """Whether a product with a number of the pair, or a quotient by it, is large where pairs are close."""
+        inverse = isinstance(other, Apply) and other.function.name in INVERSES
+        return self._role[id(other)] is Role.PAIR and (name in QUOTIENTS or inverse)
 
     def _times(self, error: _Error, node: Apply, place: int) -> _Error:
         """An error that is multiplied, or divided, by the node's argument in a place."""

@@ -199,7 +199,7 @@ class SideValue:
         count = {Role.ROW: domain.rows, Role.COLUMN: domain.columns}.get(self.input.role, 1)
         batch = domain.batch if any(one.rank for one in pair.inputs) else 1
         alone = Pairwise(count, 1, batch, domain.elements)
-        work = PairWork("sum", len(pair.terms.rows), pair.cost, loops=True)
+        work = PairWork("sum", len(pair.terms.rows), 2, pair.cost, loops=True)
         box = pair_box(work, count * batch, 1, mode, facts)
         plan = Rows(PairProblem(pair, self.bound, (pair.dtype,)), alone, mode, facts).plan(box)
         return SideValuePlan(self.input.name, plan, count, batch, pair.dtype.itemsize)

@@ -37,7 +37,7 @@ def quick(monkeypatch: pytest.MonkeyPatch, context: cm.Context) -> cm.Context:
 FUNCTIONS: dict[str, tuple[Callable[[Any], Any], Callable[[Any], Any]]] = {
     "log": (lambda z: (1 + z).log(), np.log1p), "sin": (lambda z: z.sin(), np.sin),
     "cos": (lambda z: z.cos(), np.cos), "xlogx": (lambda z: z.xlogx(), lambda z: z * np.log(np.where(z == 0, 1, z))),
-    "sinxdivx": (lambda z: z.sinxdivx(), lambda z: np.sinc(z / np.pi)),
+    "z sin": (lambda z: z * z.sin(), lambda z: z * np.sin(z)),
 }  # fmt: skip
 
 
@@ -76,6 +76,17 @@ def test_one_row_with_small_terms(quick: cm.Context, rng: np.random.Generator) -
     terms = np.sin((x[:, None] * y).astype("f8"))
     assert error(result, terms) <= TOLERANCE
     assert np.abs(result[4321] / terms[4321].sum() - 1) <= TOLERANCE
+
+
+@pytest.mark.parametrize("small", [1, 3, 31, 32, 33, 64])
+def test_some_rows_of_every_group(small: int, quick: cm.Context, rng: np.random.Generator) -> None:
+    """Few rows are shared by the items, more are computed again with the whole group: 64 rows a group on CPUs."""
+    x, y = rng.uniform(1, 1.5, (64 * 5, 1)).astype("f4"), rng.uniform(1, 1.5, (3000, 1)).astype("f4")
+    for group in range(5):
+        x[64 * group + rng.permutation(64)[:small]] *= 1e-6
+    result = np.asarray((cm.Vi(x) * cm.Vj(y)).sin().sum(1, context=quick, mode="parallel"))
+    exact = np.sin((x[:, None] * y).astype("f8")).sum(1)
+    assert np.abs(result / exact - 1).max() <= TOLERANCE
 
 
 def test_numbers_that_are_none(quick: cm.Context) -> None:

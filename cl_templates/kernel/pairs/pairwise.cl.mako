@@ -2,12 +2,14 @@
 ##   A group owns `vectors` × `lanes` rows per item and walks its share of the columns, tile by tile: in par a tile's terms are staged in local
 ##   memory, in seq columns are read in place. `columns` columns are taken at once. Accumulators stay in registers; those of a tile (if
 ##   the operator has such) are merged at its end.
-##   With `careful`, sums are watched: a group computes those that are not sound again, from the careful pair.
+##   With `careful`, sums are watched: a group computes those that are not sound again, from the careful pair: of up to as many rows as it has items, these rows
+##   alone, each of which several items share; else all of them.
 ##   With `sharing`, items share the rows of a cluster that has fewer rows than there are items, and merge at the end.
 ##   The domain says which rows and columns these are. Where columns are split, accumulators go to `parts`, for cmr_pairwise_merge.
 ##   in…  the pair's inputs      parts, out…      rows, columns  of one element of the batch      share  columns per split
 ##   blocks, splits  how many      total  accumulators in parts      pieces, …  domain/ranges
-##   Local memory: one tile of the columns' terms (par), of the careful pair as well, one accumulator per item (sharing). Barriers: 2 a tile, 3 (careful), as from_item (sharing).
+##   Local memory: one tile of the columns' terms (par), of the careful pair as well, one accumulator per item (sharing, careful). Barriers: 2 a tile, 3 (careful), as from_item
+##   (sharing, careful).
 <%namespace name="mode" file="/mode/${context['compute_mode']}.cl.mako"/>
 <%namespace name="domain" file="/domain/${context['domain']}.cl.mako"/>
 <%namespace name="accumulators" file="/pairs/accumulators.cl.mako"/>
@@ -28,7 +30,7 @@ steps = sorted({vectors, vectors >> (1 if at_once > 1 else 2), vectors >> 1, *([
 def rows_of(v):
     return [f"row{v}_{lane}" for lane in range(lanes)]
 %>
-<%def name="turn(pairs, count, vectors)">
+<%def name="turn(pairs, count, taken)">
 % if staged:
 % for c in range(count):
 ${terms.read(pairs, c, f"k + {c}")}
@@ -38,15 +40,12 @@ ${terms.read(pairs, c, f"k + {c}")}
 ${pairs.column(c, f"j0 + k + {c}")}
 % endfor
 % endif
-${contractions.contract(pairs, vectors, [place(f"k + {c}", staged) for c in range(count)], held)}
-% for v in range(vectors):
-{ ${folding.absorb(pairs, f"{acc}{v}", v, [place(f"k + {c}", staged) for c in range(count)], op)} }
-% endfor
+${contractions.contract(pairs, len(taken), [place(f"k + {c}", staged) for c in range(count)], held)}
+${folding.absorb_rows(pairs, acc, taken, [place(f"k + {c}", staged) for c in range(count)], op)}
 </%def>
-## The careful pair's text is seldom needed: it is short.
-<%def name="walk(pairs, vectors)">
+## taken: numbers of row vectors. shared: whether items share these rows. The careful pair's text is seldom needed: it is short.
+<%def name="walk(pairs, taken, shared)">
 <%
-shared = sharing and vectors == 1
 columns, times = (1, 1) if pairs is careful else (at_once, unroll)
 %>
 int k = ${f"sharer * {columns}" if shared else 0};
@@ -56,18 +55,19 @@ int k = ${f"sharer * {columns}" if shared else 0};
 #pragma unroll 1
 % endif
 for (; k <= count - ${columns}; k += ${f"sharers * {columns}" if shared else columns}) {
-${turn(pairs, columns, vectors)}
+${turn(pairs, columns, taken)}
 }
 % if columns > 1:
 % if shared:
 k = count - count % ${columns} + sharer;
 % endif
 for (; k < count; k += ${"sharers" if shared else 1}) {
-${turn(pairs, 1, vectors)}
+${turn(pairs, 1, taken)}
 }
 % endif
 </%def>
-<%def name="walk_tiles(pairs)">
+## vectors: the numbers of all row vectors that are walked.
+<%def name="walk_tiles(pairs, vectors, shared=False)">
 <%domain:each_tile tile="${tile}" staged="${staged}">
 % if staged:
     ${mode.sync()}
@@ -78,24 +78,57 @@ ${turn(pairs, 1, vectors)}
     ${mode.sync()}
 % endif
 % if reload:
-% for v in range(vectors):
+% for v in vectors:
     ${pairs.row(v, rows_of(v))}
 % endfor
 % endif
 % if inner is not None:
-% for v in range(vectors):
+% for v in vectors:
     ${accumulators.open_tile(pairs, v)}
 % endfor
 % endif
-% for taking in steps:
-    ${"else" if taking < vectors else ""} ${f"if (used > {max(n for n in steps + [0] if n < taking)})" if len(steps) > 1 else ""} { ${walk(pairs, taking)} }
+<% parts = steps if len(vectors) > 1 else [1] %>
+% for taking in parts:
+    ${"else" if taking < parts[0] else ""} ${f"if (used > {max(n for n in parts + [0] if n < taking)})" if len(parts) > 1 else ""} { ${walk(pairs, vectors[:taking], shared or sharing and taking == 1)} }
 % endfor
 % if inner is not None:
-% for v in range(vectors):
+% for v in vectors:
     ${accumulators.close_tile(pairs, v)}
 % endfor
 % endif
 </%domain:each_tile>
+</%def>
+## The unsound rows, of which no group has more than items: item number n takes row n % wide of them, and every sharers-th column.
+<%def name="walk_unsound(v)">
+    const int few = unsound[0] <= ${block} ? unsound[0] : 0;
+    int wide = 1;
+    while (wide < few) wide *= 2;
+    const int sharer = (int)CMR_LOCAL_ID / wide, sharers = ${block} / wide;
+    const idx row${v}_0 = few > 0 ? unsound_rows[CMR_MIN((int)CMR_LOCAL_ID & (wide - 1), few - 1)] : last - 1;
+    ${careful.outer.declare(f"acc{v}")}
+    <%domain:walk_again todo="few > 0">
+    ${careful.uniforms()}
+% if not reload:
+    ${careful.row(v, rows_of(v))}
+% endif
+    ${walk_tiles(careful, [v], shared=True)}
+    </%domain:walk_again>
+% for distance in [block >> e for e in range(1, block.bit_length())]:
+    {
+        ${mode.from_item(careful.outer, "next", f"acc{v}", f"((int)CMR_LOCAL_ID + {distance}) % {block}")}
+        if (wide <= ${distance}) { ${careful.outer.merge(f"acc{v}", f"acc{v}", "next")} }
+    }
+% endfor
+% for one in range(v):
+    {
+        ${mode.from_item(careful.outer, "again", f"acc{v}", f"(place{one} < 0 ? 0 : place{one}) % {block}")}
+        if (few > 0 && place${one} >= 0) {
+% for part, _ in careful.outer.parts:
+            acc${one}_${part} = again_${part};
+% endfor
+        }
+    }
+% endfor
 </%def>
 ${mode.open_kernel("cmr_pairwise", parameters + domain.attr.parameters)}
 % if staged:
@@ -107,8 +140,9 @@ ${mode.open_kernel("cmr_pairwise", parameters + domain.attr.parameters)}
 % endif
 % if careful is not None:
     ${mode.local_array("unsound")}
+    ${mode.local_array("unsound_rows")}
 % endif
-% if sharing:
+% if sharing or careful is not None:
     ${mode.group_scratch(pairs.outer)}
 % endif
     ${domain.open("CMR_GROUP", vectors * block * lanes)}
@@ -131,17 +165,36 @@ ${mode.open_kernel("cmr_pairwise", parameters + domain.attr.parameters)}
     ${pairs.outer.declare(f"acc{v}", lanes)}
 % endfor
     ${contractions.keep_rows(pairs, [rows_of(v) for v in range(vectors)])}
-    ${walk_tiles(pairs)}
+    ${walk_tiles(pairs, range(vectors))}
 % if careful is not None:
+<% alone = not sharing and lanes == 1 %>
     ${mode.sync()}
     if (CMR_LOCAL_ID == 0) unsound[0] = 0;
     ${mode.sync()}
 % for v in range(vectors):
 <% sound = careful.sound(f"acc{v}") %>
-    { ${sound.statements} if (!(${sound.text})) unsound[0] = 1; }
+% if alone:
+    int place${v} = -1;
+% endif
+    {
+        ${sound.statements}
+        if (!(${sound.text})) {
+% if alone:
+            place${v} = atomic_inc(&unsound[0]);
+            if (place${v} < ${block}) unsound_rows[place${v}] = row${v}_0;
+% else:
+            unsound[0] = 1;
+% endif
+        }
+    }
 % endfor
     ${mode.sync()}
-    const int again = unsound[0];
+% if alone:
+    {
+        ${walk_unsound(vectors)}
+    }
+% endif
+    const int again = unsound[0] > ${block if alone else 0};
     if (again) {
 % for v in range(vectors):
         ${careful.outer.reset(f"acc{v}", lanes)}
@@ -154,7 +207,7 @@ ${mode.open_kernel("cmr_pairwise", parameters + domain.attr.parameters)}
     ${careful.row(v, rows_of(v))}
 % endfor
 % endif
-    ${walk_tiles(careful)}
+    ${walk_tiles(careful, range(vectors))}
     </%domain:walk_again>
 % endif
 % if sharing:

@@ -50,9 +50,9 @@ class PairBox:
         return min(16, max(1, self.bytes // itemsize))
 
 
-MANY_TERMS, FEWER_ROWS = 12, 4
-"""Numbers kept per row from which on an item of a GPU takes so many rows: with eight, registers leave room for eight
-warps a multiprocessor, too few where functions branch.
+MANY_KEPT, FEWER_ROWS = 14, 4
+"""Numbers kept per row, sums included, from which on an item of a GPU takes so many rows: with eight, registers leave
+room for eight warps a multiprocessor, or for fewer numbers than there are.
 """
 LONG_TEXT = 64
 """Operations per pair from which on a statement for each is long enough without rows or columns side by side."""
@@ -89,11 +89,13 @@ def few_box(terms: int, cost: int, rows: int, mode: ComputeMode, facts: Facts) -
 @dataclass(frozen=True)
 class PairWork:
     """What a pair costs an item. kind: of the operator; "sum" of one number, "sums" of several. terms: numbers kept per
-    row. cost: operations per pair. loops: whether long vectors are walked coordinate by coordinate.
+    row. sums: the same, of accumulators. cost: operations per pair. loops: whether long vectors are walked coordinate
+    by coordinate.
     """
 
     kind: str
     terms: int
+    sums: int
     cost: int
     loops: bool
 
@@ -112,7 +114,7 @@ def pair_box(work: PairWork, rows: int, columns: int, mode: ComputeMode, facts: 
         box = replace(box, block=min(box.block, 128))
     if columns < MANY_COLUMNS:
         box = replace(box, tile=128, tiles=2, groups=16)
-    if terms >= MANY_TERMS:
+    if terms + work.sums >= MANY_KEPT:
         box = replace(box, block=min(box.block, 128), vectors=min(box.vectors, FEWER_ROWS))
     if facts.kind == "cpu":
         box = replace(box, block=32, vectors=min(box.vectors, 2), tile=64, unroll=1, groups=8, merge_block=32)

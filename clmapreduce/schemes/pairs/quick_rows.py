@@ -16,7 +16,7 @@ from clmapreduce.reductions.pairs.watched import WatchedSum
 from clmapreduce.schemes.common.kernel_data import KernelText
 from clmapreduce.schemes.pairs.boxes import PairBox
 from clmapreduce.schemes.pairs.parts.pair_formulas import PairText
-from clmapreduce.schemes.pairs.rows import Rows, RowsText
+from clmapreduce.schemes.pairs.rows import Rows, RowsText, kept
 
 AT_ONCE = 2
 """Columns whose terms are added before their magnitude is taken: more would cancel where signs differ."""
@@ -38,8 +38,13 @@ class QuickRows(Rows):
         return super().suits and self.quick is not None
 
     def default(self) -> PairBox | None:
-        box = super().default()
+        """None as well for several sums: to watch each takes longer than functions that test their arguments."""
+        box = super().default() if self.layout.pair.width == 1 else None
         return None if box is None else replace(box, at_once=AT_ONCE, unroll=max(1, box.unroll // AT_ONCE))
+
+    @property
+    def _sums(self) -> int:
+        return kept(self._watched)
 
     def fits(self, box: PairBox) -> bool:
         return super().fits(box) and box.at_once <= AT_ONCE

@@ -62,8 +62,9 @@ class RowsText(PairKernel):
         texts = [self.pairs] if self.careful is None else [self.pairs, self.careful]
         tiles = [array for text in texts for array in text.tile(self.tile)]
         staged = (*tiles, *places(self.scattered, self.tile)) if self.staged else ()
-        votes = (LocalArray("unsound", "int", 1),) if self.careful is not None else ()
-        return (*staged, *votes, *(accumulators(self.pairs.bound, self.block) if self.sharing else ()))
+        watched = self.careful is not None
+        votes = (LocalArray("unsound", "int", 1), LocalArray("unsound_rows", "idx", self.block)) if watched else ()
+        return (*staged, *votes, *(accumulators(self.pairs.bound, self.block) if self.sharing or watched else ()))
 
 
 class Rows(RowScheme[PairBox]):
@@ -89,10 +90,15 @@ class Rows(RowScheme[PairBox]):
         pair, domain = self.layout.pair, self.domain
         rows, loops = domain.rows * domain.batch, bool(pair.contractions)
         cluster, columns = domain.typical
-        terms, cost = len(pair.terms.rows), cost_of(pair, self.layout.bound)
-        work = PairWork(_kind(self.layout.bound), terms, cost, loops)
+        bound, terms = self.layout.bound, len(pair.terms.rows)
+        work = PairWork(_kind(bound), terms, self._sums, cost_of(pair, bound), loops)
         box = pair_box(work, rows, int(columns), self.mode, self.facts)
         return clustered(in_order(box, self.layout), cluster, pair.dtype.itemsize)
+
+    @property
+    def _sums(self) -> int:
+        """Numbers of accumulators that an item keeps of every row, those of a tile included."""
+        return kept(self.layout.bound)
 
     def fits(self, box: PairBox) -> bool:
         return super().fits(box) and box.vectors * max(box.at_once, box.unroll) <= LONGEST_TEXT
@@ -184,6 +190,11 @@ def in_order(box: PairBox, layout: PairProblem) -> PairBox:
     """The box for an operator that puts numbers in order, if it is one."""
     bound = layout.bound
     return ordering(box, bound.layout.itemsize, layout.pair.dtype.itemsize) if bound.one_by_one else box
+
+
+def kept(bound: PairBound) -> int:
+    """Numbers of an accumulator, and of that of a tile."""
+    return len(bound.components) * (1 if bound.block is None else 2)
 
 
 def _kind(bound: PairBound) -> str:

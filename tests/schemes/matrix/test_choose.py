@@ -14,7 +14,7 @@ from support.plans import FACTS, PARALLEL, SEQUENTIAL
 from clmapreduce.domain.dense import Pairwise
 from clmapreduce.planning.pair_request import passes_of
 from clmapreduce.planning.passes import Setting
-from clmapreduce.schemes.pairs.boxes import WideBox
+from clmapreduce.schemes.pairs.boxes import PairBox, WideBox
 from clmapreduce.schemes.pairs.matrix.boxes import (
     MatrixBox,
     MatrixChainedBox,
@@ -80,6 +80,24 @@ def test_what_else_is_walked_has_products_of_its_own() -> None:
         main = passes_of(form_of(text.format(GAUSS.format(20)))).main
         layout = PairProblem(main.pair, main.bound, (np.dtype("f4"),), short=main.short)
         assert main.short is not None and type(choice(layout)) is MatrixLongBox
+
+
+def test_what_is_left_of_long_vectors_fits_the_cache_of_instructions() -> None:
+    """Functions that test their arguments, and a logsumexp, have half the columns."""
+    for text, op, columns in (("Rsqrt(1+{0})", "Sum", 8), ("Log(1+{0})", "Sum", 4), ("Cos({0})*Vj(2,3)", "Sum", 4), ("Rsqrt(1+{0})", "LogSumExp", 4)):
+        assert choice(layout_of(text.format("SqDist(Vi(0,40),Vj(1,40))"), op)).columns == columns, (text, op)
+
+
+def test_crowded_registers_are_left_to_items_of_rows() -> None:
+    """Numbers that are kept of every row: sums, and what the products leave of the row itself."""
+    slope = "Concat({0}*Vj(2,1),Grad({0}*Vj(2,1),Vi(0,{1}),IntCst(1)))"
+    for dim, few in ((3, True), (6, True), (8, False), (12, False)):
+        box = choice(layout_of(slope.format(GAUSS.format(dim), dim)))
+        assert (type(box) is MatrixBox) == few and (few or type(box) is PairBox), dim
+    for dim, width, few in ((3, 4, True), (3, 8, False), (12, 8, True)):
+        layout = layout_of(f"-SqDist(Vi(0,{dim}),Vj(1,{dim}))", "SumSoftMaxWeight", weight=f"Vj(2,{width})")
+        assert (type(choice(layout)) is MatrixBox) == few, (dim, width)
+    assert type(choice(layout_of("SqDist(Vi(0,8),Vj(1,8))", "ArgKMin", k=20))) is MatrixBox
 
 
 def test_vectors_in_order_are_taken_one_by_one() -> None:

@@ -8,19 +8,21 @@ from typing import Any
 import numpy as np
 import pytest
 from support.exponent_sums import EPS, KINDS, adversarial, assert_sums, box_of, exponents, gaussian, points, run
-from support.pair_plans import layout_of
+from support.pair_plans import form_of, layout_of
 from support.plans import FACTS, PARALLEL
 
 import clmapreduce as cm
 from clmapreduce.device.plans.executable import Executable
 from clmapreduce.domain.dense import Pairwise
 from clmapreduce.pairwise.call import PairCall
+from clmapreduce.planning.pair_request import passes_of
 from clmapreduce.reductions.pairs import PAIR_REDUCTIONS
 from clmapreduce.schemes.pairs.matrix.boxes import FEWEST_FINE, FINE_OPERANDS, SOME_PAIRS, fine_pays
 from clmapreduce.schemes.pairs.matrix.few import FewNumbers
 from clmapreduce.schemes.pairs.matrix.fine import fine_box
 from clmapreduce.schemes.pairs.matrix.parts.fine_halves import FinePieces
 from clmapreduce.schemes.pairs.matrix.parts.fragments import FragmentLayout
+from clmapreduce.schemes.pairs.problem import PairProblem
 from clmapreduce.vector import OPERATIONS, Variable
 
 pytestmark = pytest.mark.drawn(seldom="pocl")
@@ -267,6 +269,28 @@ def test_boxes_of_groups_again(rows: int, dim: int) -> None:
         assert FragmentLayout(box.block, box.across, box.blocks).rows % text.rows == 0
         assert again.blocks == box.fine and again.block % 32 == 0 and again.block <= 256
         assert 4 * text.row_words <= facts.local_memory and box.fine * text.steps <= max(text.steps, FINE_OPERANDS)
+
+
+@pytest.mark.parametrize(
+    ("text", "op", "weight", "blocks", "block"),
+    [
+        ("Exp(-SqDist(Vi(0,8),Vj(1,8)))*Vj(2,1)", "Sum", None, 4, 128),
+        ("-SqDist(Vi(0,16),Vj(1,16))", "LogSumExp", None, 2, 256),
+        ("-SqDist(Vi(0,24),Vj(1,24))", "LogSumExp", None, 2, 128),
+        ("-SqDist(Vi(0,12),Vj(1,12))", "SumSoftMaxWeight", "Vj(2,1)", 2, 128),
+        ("Square(1+(Vi(0,12)|Vj(1,12)))*Exp(-SqDist(Vi(0,12),Vj(1,12)))", "Sum", None, 2, 128),
+    ],
+)  # fmt: skip
+def test_registers_hold_what_is_kept_beside_operands(
+    text: str, op: str, weight: str | None, blocks: int, block: int
+) -> None:
+    """Two blocks of rows a warp, in small groups, where sums or numbers of a row are many."""
+    main = passes_of(form_of(text, op, weight)).main
+    problem = PairProblem(main.pair, main.bound, (np.dtype("f4"),), short=main.short)
+    scheme = FewNumbers(problem, Pairwise(10**5, 10**5, 1, 10**7), PARALLEL, FACTS["nvidia"])
+    assert scheme.box is not None
+    again: Any = scheme.plan(scheme.box).stages[2].spec
+    assert (again.box.blocks, again.box.block) == (blocks, block)
 
 
 def test_when_three_pieces_pay() -> None:

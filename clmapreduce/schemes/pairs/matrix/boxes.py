@@ -99,6 +99,10 @@ FINE_OPERANDS = 20
 """Operands of rows that an item holds there, at most; each takes four registers."""
 FINE_BLOCK, FINE_TILE, FINE_WARPS = 256, 128, 4
 """Work-items of a group there, at most; columns of a tile; and warps, at least, unless the first launch has fewer."""
+FEW_SUMS, CROWDED, HEAVY_BLOCKS = 2, 16, 2
+"""Numbers kept of every row up to which, and their product with the steps up to which, and with no more than FEW_TERMS
+other ones, all blocks fit in registers; otherwise so many do.
+"""
 FINE_REGISTERS = {256: 128, 128: 168}
 """Registers of an item where groups may be computed with them, at most, by work-items of a group: so that two groups
 run at once, or three. The compiler would take up to 255, for tiles that are computed by the formula itself.
@@ -282,9 +286,12 @@ _LONG_CLUSTERED = {128: MATRIX_LONG, **{16 * n: replace(MATRIX_LONG, block=64, r
 """By rows of a group."""
 
 
-def matrix_long_box(padded: Callable[[int], float] | None = None) -> MatrixLongBox:
-    """The box for inner products of long vectors. padded: as above."""
-    return MATRIX_LONG if padded is None else _LONG_CLUSTERED[_suited(padded, list(_LONG_CLUSTERED))]
+def matrix_long_box(padded: Callable[[int], float] | None = None, heavy: bool = False) -> MatrixLongBox:
+    """The box for inner products of long vectors. padded: as above. heavy: whether much text is left per pair: for half
+    the columns it stays in the cache of instructions.
+    """
+    box = MATRIX_LONG if padded is None else _LONG_CLUSTERED[_suited(padded, list(_LONG_CLUSTERED))]
+    return replace(box, columns=box.columns // 2) if heavy else box
 
 
 MATRIX_LONG_CPU = MatrixLongBox(32, 1, 1, 1, groups=8, tiles=2, merge_block=32)

@@ -29,7 +29,7 @@ from clmapreduce.schemes.pairs.matrix.boxes import (
     whole_tiles,
 )
 from clmapreduce.schemes.pairs.matrix.filter import NearOperands
-from clmapreduce.schemes.pairs.matrix.fine import FINE, FineColumnsKernel, fine_box, most_fine
+from clmapreduce.schemes.pairs.matrix.fine import FINE, FineColumnsKernel, fine_box, is_heavy, most_fine
 from clmapreduce.schemes.pairs.matrix.matrix_kernel import MatrixKernel
 from clmapreduce.schemes.pairs.matrix.parts.fine_halves import FineOperands
 from clmapreduce.schemes.pairs.matrix.parts.halves import COLUMN_WORDS, HalfOperands, OperandPieces
@@ -39,6 +39,10 @@ from clmapreduce.schemes.pairs.merge import targets_of
 from clmapreduce.schemes.pairs.parts.pair_formulas import PairText
 from clmapreduce.schemes.pairs.problem import LONGEST_CHAIN, PairProblem, places
 
+MANY_SUMS, MANY_KEPT = 8, 14
+"""Numbers that an operator keeps of every row, beyond those of plain sums, with which registers hold too few rows; and
+together with numbers of the row itself, where groups may be computed again by more pieces a number.
+"""
 FILTERED = 6
 """Operations per pair from which on a filter in front of them is worth it."""
 REDO, REDO_FORMULA = "redo0", "redo1"
@@ -151,7 +155,7 @@ class _Matrix:
         are too far apart for polynomials there.
         """
         suits = self.facts.fp64 and not self.layout.bound.side and not self.half
-        return fine_box(self.factoring, self.box, self.facts) if suits else None
+        return fine_box(self.factoring, self.box, self.facts, _is_heavy(self.layout, self.factoring)) if suits else None
 
     @property
     def half(self) -> bool:
@@ -270,6 +274,16 @@ class _Matrix:
         return {**flags, **{name: size * batch for name, size in zip(FINE, packed, strict=True)}}
 
 
+def _left_of(layout: PairProblem, factoring: Factoring) -> Pair:
+    """What is left of a pair beside its products."""
+    return Pair(layout.pair.inputs, factoring.values, layout.pair.width, bilinear=factoring.products)
+
+
+def _is_heavy(layout: PairProblem, factoring: Factoring) -> bool:
+    """Whether an item's registers hold little beside its operands."""
+    return is_heavy(factoring, _left_of(layout, factoring), len(layout.bound.components))
+
+
 def _shorter(box: MatrixBox) -> MatrixBox | None:
     return replace(box, tile=box.tile // 2) if box.tile > 8 else None
 
@@ -309,14 +323,23 @@ class FewNumbers(MatrixScheme[MatrixBox]):
         pair, side = self.layout.pair, self.layout.bound.side
         if pair.contractions:
             return not side and self._fine_pays and len(self._left.terms.rows) <= FEW_TERMS
-        return pair.expansion is None and not (side and pair.cost < FILTERED)
+        return pair.expansion is None and not self._crowded and not (side and pair.cost < FILTERED)
+
+    @property
+    def _crowded(self) -> bool:
+        """Whether registers hold too few rows beside their numbers and sums."""
+        sums = len(self.layout.bound.components)
+        if self.layout.bound.side:
+            return False
+        if self._fine_pays:
+            return len(self._left.terms.rows) + sums > MANY_KEPT
+        return sums > max(MANY_SUMS, self.layout.pair.width)
 
     @cached_property
     def _left(self) -> Pair:
         """What is left of the pair beside its products."""
         assert self.factoring is not None
-        pair, products = self.short_form.pair, self.factoring.products
-        return Pair(pair.inputs, self.factoring.values, pair.width, bilinear=products)
+        return _left_of(self.short_form, self.factoring)
 
     @property
     def _fine_pays(self) -> bool:
@@ -337,7 +360,8 @@ class FewNumbers(MatrixScheme[MatrixBox]):
         box = matrix_box(steps, self._left.cost, len(self._left.terms.rows), rows, columns, padded)
         if not self._fine_pays:
             return box
-        return replace(box, fine=most_fine(self.factoring, box, self.facts))
+        heavy = _is_heavy(self.short_form, self.factoring)
+        return replace(box, fine=most_fine(self.factoring, box, self.facts, heavy))
 
     def starts(self) -> Sequence[MatrixBox]:
         return STARTS if self.layout.pair.expansion is None and self.suits else ()

@@ -7,9 +7,20 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from clmapreduce.lowering.bilinear import Factoring
+from clmapreduce.lowering.pair import Pair
 from clmapreduce.plan import Facts, LocalArray
 from clmapreduce.schemes.common.kernel_data import KernelText
-from clmapreduce.schemes.pairs.matrix.boxes import FINE_BLOCK, FINE_OPERANDS, FINE_TILE, FINE_WARPS, MatrixBox
+from clmapreduce.schemes.pairs.matrix.boxes import (
+    CROWDED,
+    FEW_SUMS,
+    FEW_TERMS,
+    FINE_BLOCK,
+    FINE_OPERANDS,
+    FINE_TILE,
+    FINE_WARPS,
+    HEAVY_BLOCKS,
+    MatrixBox,
+)
 from clmapreduce.schemes.pairs.matrix.parts.fine_halves import FineOperands, FinePieces
 from clmapreduce.schemes.pairs.matrix.parts.halves import ROW_WORDS
 
@@ -33,10 +44,19 @@ class FineColumnsKernel(KernelText):
         return LocalArray("marked", "int", 1), LocalArray("sampled", "float", each * matrix.samples)
 
 
-def fine_box(factoring: Factoring, box: MatrixBox, facts: Facts) -> MatrixBox | None:
+def is_heavy(factoring: Factoring, pair: Pair, sums: int) -> bool:
+    """Whether little is left of an item's registers beside its operands. pair: what its products leave. sums: numbers
+    that an operator keeps of every row.
+    """
+    crowded = sums > 1 and sums * _steps(factoring) > CROWDED
+    return sums > FEW_SUMS or crowded or len(pair.terms.rows) > FEW_TERMS
+
+
+def fine_box(factoring: Factoring, box: MatrixBox, facts: Facts, heavy: bool = False) -> MatrixBox | None:
     """The box for groups that gave up, with `box.fine` blocks of 16 rows per warp; None where local memory or registers
     do not hold the rows' operands, or groups would not share the rows evenly. Where items hold the operands themselves,
-    fewer blocks per warp mean more warps, so that a group keeps its rows if FINE_BLOCK items suffice for them.
+    fewer blocks per warp mean more warps, so that a group keeps its rows if FINE_BLOCK items suffice for them. heavy:
+    see above; for half as many items the compiler has more registers each.
     """
     blocks, steps = box.fine, _steps(factoring)
     if not blocks or blocks > max(1, FINE_OPERANDS // steps):
@@ -47,20 +67,20 @@ def fine_box(factoring: Factoring, box: MatrixBox, facts: Facts) -> MatrixBox | 
         fits = box.blocks % blocks == 0 and down * (1 if registers else blocks) <= fitting
         return replace(box, share=0, blocks=blocks) if fits else None
     warps, rest = divmod(down * box.blocks, blocks)
-    most = min(FINE_BLOCK // 32, fitting)
+    most = min((FINE_BLOCK // 2 if heavy else FINE_BLOCK) // 32, fitting)
     block = 32 * next((n for n in range(min(warps, most), 0, -1) if warps % n == 0), 0)
     fits = block > 0 and rest == 0
     return replace(box, share=0, block=block, blocks=blocks, tile=min(box.tile, FINE_TILE)) if fits else None
 
 
-def most_fine(factoring: Factoring, box: MatrixBox, facts: Facts) -> int:
+def most_fine(factoring: Factoring, box: MatrixBox, facts: Facts, heavy: bool) -> int:
     """Blocks of 16 rows per warp where groups are computed again: as many as there is room for, while groups
-    have FINE_WARPS warps; 0 where there is room for none.
+    have FINE_WARPS warps; 0 where there is room for none. heavy: see above.
     """
     warps = box.block // 32
     most = min(FINE_OPERANDS // _steps(factoring), warps * box.blocks // min(FINE_WARPS, warps))
-    sizes = range(max(1, most), 0, -1)
-    return next((n for n in sizes if fine_box(factoring, replace(box, fine=n), facts) is not None), 0)
+    sizes = range(max(1, min(most, HEAVY_BLOCKS) if heavy else most), 0, -1)
+    return next((n for n in sizes if fine_box(factoring, replace(box, fine=n), facts, heavy) is not None), 0)
 
 
 def _steps(factoring: Factoring) -> int:

@@ -9,6 +9,7 @@ from functools import cached_property
 from typing import ClassVar
 
 from clmapreduce.domain.partition import Partition, PartitionLimits
+from clmapreduce.formula.text.side_by_side import tested
 from clmapreduce.modes import ComputeMode
 from clmapreduce.plan import Arguments, LocalArray, Plan, Stage, where_marked
 from clmapreduce.schemes.common.kernel_data import Target
@@ -135,7 +136,13 @@ class LongProducts(MatrixScheme[MatrixLongBox]):
 
     @property
     def box(self) -> MatrixLongBox | None:
-        return matrix_long_box(self.domain.padded(ALIGNED)) if self.suits else None
+        return matrix_long_box(self.domain.padded(ALIGNED), self._heavy) if self.suits else None
+
+    @property
+    def _heavy(self) -> bool:
+        """Whether a pair's functions look for rare arguments, or an operator keeps several numbers of a value."""
+        pair, bound = self.layout.pair, self.layout.bound
+        return len(bound.components) > pair.width or bool(tested(pair.values))
 
     def fits(self, box: MatrixLongBox) -> bool:
         return super().fits(box) and box.block // 32 % box.across == 0

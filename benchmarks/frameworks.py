@@ -5,7 +5,8 @@
     python benchmarks/frameworks.py --device intel --points 1000 --log2n 22
 
 - attention: the softmax over columns of x·y / √D, times v, in float32, float16 and bfloat16; beside PyTorch's
-  scaled_dot_product_attention, by each of its backends.
+  scaled_dot_product_attention, by each of its backends. The second row has the gradient of the logarithm of the sum of
+  exponentials and that logarithm, too; PyTorch computes attention to v and y / √D side by side there, no logarithm.
 - argKmin: the 10 nearest columns of standard normal points; beside torch.cdist or torch.addmm, then topk, in chunks of
   rows; on CPUs beside scikit-learn's brute force, too. cdist is also called without matrix products, which lose digits.
 - Gaussian: sums of exp(−d² / 2D) over standard normal points, positive weights; beside torch.mm, exp_ and torch.mv, in
@@ -18,7 +19,8 @@ median over rounds of the peer's time / ours. A peer that takes more than 5 s is
 
 A row has one line for each way of each peer. The fastest way of a peer counts, and has a verdict: ahead, behind, or
 behind a peer whose error is too large for the row. Errors are those of 64 rows against float64, from the same rounded
-arrays: of attention the largest |a − a64| / Σ p|v|, then its root mean square; of argKmin (d − d64) / d64 of the
+arrays: of attention the largest |a − a64| / Σ p|v|, then its root mean square, where |a − a64| / |a64| of a logarithm
+counts, too; of argKmin (d − d64) / d64 of the
 distances that indices stand for; of Gaussian sums |a − a64| / Σ|terms|. Errors of lines are relative to Σ|terms|, or to
 the variance, and absolute for the maximum.
 """
@@ -26,178 +28,28 @@ the variance, and absolute for the maximum.
 from __future__ import annotations
 
 import argparse
-import contextlib
 import os
 import shutil
-import statistics
-import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
 import numpy as np
-import psutil
+from attention import WIDTH, attention
+from contest import BOUNDS, Bench, Case, Peer, Side, Torch, refuse, tell
 from data import SMALLEST, row_of
-from pairwise import NEIGHBOURS, ROWS_CHECKED, Contender, Ours, Row, call_of, milliseconds, race, ratio, worst_errors
+from pairwise import NEIGHBOURS, Ours, call_of, worst_errors
 from peers.cuda import try_peer
-from peers.modules import module_of, torch_of, versions
+from peers.modules import module_of, versions
 from report import LIMIT, head, row, title
 
 import clmapreduce as cm
-from clmapreduce.bench.libraries import Libraries, as_numpy
+from clmapreduce.bench.libraries import Libraries
 
-DIMS, WIDTH = (3, 10, 50, 100, 300), 64
-BACKENDS = ("FLASH_ATTENTION", "CUDNN_ATTENTION", "EFFICIENT_ATTENTION", "MATH")
-BOUNDS = {"float32": 1e-5, "float16": 1e-3, "bfloat16": 8e-3}
-"""The largest errors that pass; those of short floats are two units of the last place."""
+DIMS = (3, 10, 50, 100, 300)
 CHUNKS = {"gpu": (1024, 4096, 16384), "cpu": (128, 1024)}
 """Rows of a matrix that PyTorch computes at once."""
-LONG = 5.0
-"""Seconds of a call from which on a peer takes no turns."""
-
-
-class Side:
-    """Times a peer's calls, as KeOps' are timed. wait: returns when the results of calls are there."""
-
-    def __init__(self, wait: Callable[[], Any] = lambda: None) -> None:
-        self.wait = wait
-
-    def time_call(self, call: Callable[[], Any]) -> tuple[float, float | None, Any]:
-        """(seconds, None, result)."""
-        begin = time.perf_counter()
-        result = call()
-        self.wait()
-        return time.perf_counter() - begin, None, result
-
-    def numpy(self, result: Any) -> Any:
-        return as_numpy(result)
-
-
-class Torch(Side):
-    """PyTorch, on the device. Raises RuntimeError where it cannot be had."""
-
-    def __init__(self, libraries: Libraries) -> None:
-        self.module, self.on_gpu = torch_of(libraries), libraries.on_gpu
-        super().__init__(self.module.cuda.synchronize if self.on_gpu else lambda: None)
-        self.attention = module_of(libraries, "torch.nn.attention")
-        self.float32s = {"float32": False, "TF32": True} if self.on_gpu else {"float32": False}
-        """Whether products of float32 may use TF32, by the name of what they compute in."""
-
-    def array(self, x: Any) -> Any:
-        """A tensor of x's dtype, which may be bfloat16."""
-        there = self.module.from_numpy(x.astype(np.float32)).to("cuda" if self.on_gpu else "cpu")
-        return there.to(getattr(self.module, x.dtype.name))
-
-    def numpy(self, result: Any) -> Any:
-        return as_numpy(result.float() if result.is_floating_point() else result)
-
-    def holds(self, nbytes: int) -> bool:
-        """Whether so much memory is free."""
-        if not self.on_gpu:
-            return bool(psutil.virtual_memory().available > nbytes)
-        self.module.cuda.empty_cache()
-        return bool(self.module.cuda.mem_get_info()[0] > nbytes)
-
-    @contextlib.contextmanager
-    def tf32(self, allowed: bool) -> Iterator[None]:
-        """Products of float32 use TF32, or do not."""
-        products = self.module.backends.cuda.matmul
-        before, products.allow_tf32 = products.allow_tf32, allowed
-        try:
-            yield
-        finally:
-            products.allow_tf32 = before
-
-
-@dataclass(frozen=True)
-class Peer:
-    """One way to compute a row elsewhere. name: of all ways of which the fastest counts."""
-
-    name: str
-    way: str
-    side: Side
-    call: Callable[[], Any]
-
-
-@dataclass(frozen=True)
-class Case:
-    """A row. errors: of results on the host, the largest error of each, and what else is shown. bound: of errors."""
-
-    size: str
-    ours: Callable[[], Any]
-    peers: Sequence[Peer]
-    errors: Callable[[list[Any]], list[tuple[float, ...]]]
-    bound: float
-
-
-@dataclass(frozen=True)
-class Bench:
-    """What rows are made with: our side, libraries, and PyTorch if it is there."""
-
-    ours: Ours
-    libraries: Libraries
-    torch: Torch | None
-
-    @property
-    def kind(self) -> str:
-        return str(self.ours.context.device.kind)
-
-
-def refuse(reason: str) -> None:
-    raise RuntimeError(reason)
-
-
-# ---------------------------------------------------------------------------------------------------------- attention
-@dataclass(frozen=True)
-class Attention(Row):
-    """Rows x (M, D), columns y (N, D) and values v (N, DV), standard normal, in the row's dtype."""
-
-    def arrays(self) -> tuple[Any, Any, Any]:
-        rng = np.random.default_rng(self.rows)
-        shapes = (self.rows, self.dim), (self.columns, self.dim), (self.columns, self.width)
-        x, y, v = (rng.standard_normal(shape).astype(self.dtype) for shape in shapes)
-        return x, y, v
-
-    def call(self, front: Any, x: Any, y: Any, b: Any, s: Any) -> Any:
-        return ((front.Vi(x) | front.Vj(y)) / self.dim**0.5).sumsoftmaxweight(front.Vj(b), dim=1)
-
-
-def attention_errors(arrays: Sequence[Any], results: list[Any]) -> list[tuple[float, ...]]:
-    """(largest, root mean square) of |a − a64| / Σ p|v| of each result (M, DV), over ROWS_CHECKED rows."""
-    x, y, v = (array.astype(np.float64) for array in arrays)
-    sample = np.unique(np.linspace(0, len(x) - 1, ROWS_CHECKED).astype(int))
-    exponents = x[sample] @ y.T / x.shape[1] ** 0.5
-    p = np.exp(exponents - exponents.max(axis=1, keepdims=True))
-    p /= p.sum(axis=1, keepdims=True)
-    exact, sizes = p @ v, p @ np.abs(v)
-    errors = [np.abs(result[sample].astype(np.float64) - exact) / sizes for result in results]
-    return [(float(error.max()), float(np.sqrt(np.square(error).mean()))) for error in errors]
-
-
-def attention_by(torch: Torch, backend: str, tf32: bool, arrays: Sequence[Any]) -> Any:
-    """(M, DV) from x, y and v of shape (1, 1, .., ..), by one of PyTorch's backends."""
-    with torch.attention.sdpa_kernel(getattr(torch.attention.SDPBackend, backend)), torch.tf32(tf32):
-        return torch.module.nn.functional.scaled_dot_product_attention(*arrays)[0, 0]
-
-
-def attention_peers(torch: Torch, of: Row, arrays: Sequence[Any]) -> Iterator[Peer]:
-    there = [torch.array(array)[None, None] for array in arrays]
-    matrices = 4 * 4 * of.rows * of.columns  # bytes of four matrices in float32
-    for number, tf32 in torch.float32s.items() if of.dtype == "float32" else ((of.dtype, False),):
-        for backend in BACKENDS:
-            call: Callable[[], Any] = partial(attention_by, torch, backend, tf32, there)
-            if backend == "MATH" and not torch.holds(matrices):
-                call = partial(refuse, "the matrix does not fit")
-            yield Peer(f"scaled_dot_product_attention, {number}", backend, torch, call)
-
-
-def attention(bench: Bench, points: int, dtype: str) -> Case:
-    of = Attention("attention", "softmax", points, points, WIDTH, WIDTH, dtype)
-    arrays = of.arrays()
-    peers = [] if bench.torch is None else list(attention_peers(bench.torch, of, arrays))
-    ours = call_of(of, bench.ours, arrays)
-    return Case(f"{points:,} × {points:,}", ours, peers, partial(attention_errors, arrays), BOUNDS[dtype])
 
 
 # ------------------------------------------------------------------------------------------ nearest points and kernels
@@ -331,84 +183,6 @@ def lines(bench: Bench, count: int, name: str) -> Case:
 
 
 # -------------------------------------------------------------------------------------------------------------- table
-@dataclass(frozen=True)
-class Outcome:
-    """What a peer took: seconds, their ratio to ours, and errors."""
-
-    peer: Peer
-    seconds: float
-    times: float
-    errors: tuple[float, ...]
-    once: bool = False
-
-    def verdict(self, bound: float) -> str:
-        if self.times >= 1:
-            return "ahead"
-        return "**behind**" if self.errors[0] <= bound else "behind, its error is too large"
-
-    def cells(self) -> tuple[str, str, str]:
-        return milliseconds(self.seconds) + (" (once)" if self.once else ""), shown(self.errors), ratio(self.times)
-
-
-def shown(errors: tuple[float, ...]) -> str:
-    return " / ".join("exact" if error == 0 else f"{error:.0e}" for error in errors)
-
-
-def contend(peer: Peer) -> Contender | str:
-    """The peer after its first call, or how it failed. One that takes long keeps the seconds of its second call."""
-    try:
-        them = Contender(peer.side, peer.call)
-        if them.first > LONG:
-            them.first, _, _ = peer.side.time_call(peer.call)
-    except Exception as error:  # a peer that cannot do it loses its cells, not the run
-        return f"failed: {type(error).__name__}: {' '.join(str(error).split())}".replace("|", "/")[:100]
-    return them
-
-
-def measure(case: Case, ours: Ours, rounds: int) -> tuple[float, tuple[float, ...], list[Outcome | str]]:
-    """(our seconds, our errors, what became of each peer: its figures, or how it failed)."""
-    us = Contender(ours, case.ours)
-    sides = [contend(peer) for peer in case.peers]
-    there = [them for them in sides if isinstance(them, Contender)]
-    turns = [them for them in there if them.first <= LONG]
-    race([us, *turns], rounds, calls=2 if ours.context.device.kind == "gpu" else 1)
-    own = statistics.median(us.wall)
-    errors = errors_of(case, [them.result for them in (us, *there)])
-    rest = iter(errors[1:])
-    outcomes: list[Outcome | str] = []
-    for peer, them in zip(case.peers, sides, strict=True):
-        if isinstance(them, str):
-            outcomes.append(them)
-        elif them.wall:
-            times = statistics.median(b / a for a, b in zip(us.wall, them.wall, strict=True))
-            outcomes.append(Outcome(peer, statistics.median(them.wall), times, next(rest)))
-        else:
-            outcomes.append(Outcome(peer, them.first, them.first / own, next(rest), once=True))
-    return own, errors[0], outcomes
-
-
-def tell(name: str, case: Case, ours: Ours, rounds: int) -> None:
-    """Prints the lines of a row, one for each way of each peer."""
-    own, errors, outcomes = measure(case, ours, rounds)
-    wrong = "" if errors[0] <= case.bound else f" WRONG (beyond {case.bound:g})"
-    cells = [name, case.size, milliseconds(own), shown(errors) + wrong]
-    figures = [outcome for outcome in outcomes if isinstance(outcome, Outcome)]
-    for peer, outcome in zip(case.peers, outcomes, strict=True):
-        if isinstance(outcome, str):
-            row(*cells, peer.name, peer.way, outcome, "", "", "")
-            continue
-        fastest = min((other for other in figures if other.peer.name == peer.name), key=lambda other: other.seconds)
-        row(*cells, peer.name, peer.way, *outcome.cells(), outcome.verdict(case.bound) if outcome is fastest else "")
-    if not outcomes:
-        row(*cells, "none", "", "", "", "", "")
-
-
-def errors_of(case: Case, results: list[Any]) -> list[tuple[float, ...]]:
-    """Of all results; NaN of one that is not finite, wherever that is."""
-    errors = case.errors(results)
-    return [e if np.isfinite(r).all() else (float("nan"),) for e, r in zip(errors, results, strict=True)]
-
-
 def rows_of(bench: Bench, points: int | None, count: int) -> Iterator[tuple[str, Callable[[], Case]]]:
     """The name of each row, and what makes it. points: of all rows of pairs, else by the kind of device."""
     on_gpu = bench.kind == "gpu"
@@ -416,7 +190,8 @@ def rows_of(bench: Bench, points: int | None, count: int) -> Iterator[tuple[str,
         if dtype == "bfloat16" and bench.libraries.module("ml_dtypes") is None:
             continue
         number = points or (50_000 if on_gpu else 2_048)
-        yield f"attention {dtype} D={WIDTH} DV={WIDTH}", partial(attention, bench, number, dtype)
+        for name, slope in (("attention", False), ("attention, its gradient and logarithm", True)):
+            yield f"{name} {dtype} D={WIDTH} DV={WIDTH}", partial(attention, bench, number, dtype, slope)
     for dim in DIMS:
         number = points or (10**5 if on_gpu else 10**4)
         yield f"argKmin {NEIGHBOURS} D={dim}", partial(pairs, bench, number, "argKmin", dim)

@@ -2,17 +2,21 @@
 
     python benchmarks/functions.py --device intel
     python benchmarks/functions.py --device nvidia --dtype float32 --only log
+    python benchmarks/functions.py --device nvidia --dtype float32 --dims 8 16 32 --wall
+    python benchmarks/functions.py --device nvidia --dtype float32 --data cube --width 8 --wall
     python benchmarks/functions.py --device pocl --maps
 
-Points are standard normal, in three dimensions, weights positive. Times, turns and errors are those of pairwise.py:
-|a − a64| / Σ|terms| of 64 rows. Maps take 2²⁴ numbers of the function's domain; their errors are the largest distance
-from the function in longdouble, in units of the result's last place, beside NumPy's own.
+Points are standard normal, in three dimensions, with one positive weight a column; --dims, --data and --width change
+that: `cube` is of unit diagonal. Times, turns and errors are those of pairwise.py: |a − a64| / Σ|terms| of 64 rows.
+Maps take 2²⁴ numbers of the function's domain; their errors are the largest distance from the function in longdouble,
+in units of the result's last place, beside NumPy's own.
 """
 
 from __future__ import annotations
 
 import argparse
 import datetime
+import itertools
 import shutil
 import statistics
 import sys
@@ -114,29 +118,37 @@ MAPS: dict[str, tuple[Callable[[Any], Any], Callable[[Any], Any], float, float]]
 
 
 @dataclass(frozen=True)
-class Normal(Row):
-    """A row whose points are standard normal."""
+class OfPoints(Row):
+    """A row whose points are standard normal, or in a cube."""
+
+    data: str = "normal"
 
     def arrays(self) -> tuple[Any, Any, Any]:
         rng = np.random.default_rng(self.rows + len(self.formula))
-        x, y = (rng.standard_normal((n, self.dim)).astype(self.dtype) for n in (self.rows, self.columns))
+        shapes = [(n, self.dim) for n in (self.rows, self.columns)]
+        points = [
+            rng.random(shape) * self.dim**-0.5 if self.data == "cube" else rng.standard_normal(shape)
+            for shape in shapes
+        ]
+        x, y = (each.astype(self.dtype) for each in points)
         return x, y, rng.random((self.columns, self.width)).astype(self.dtype)
 
 
-def pairs(device: cm.Device, count: int, dtypes: list[str], only: str, rounds: int, alone: bool) -> None:
+def pairs(device: cm.Device, count: int, options: argparse.Namespace, dtypes: list[str]) -> None:
     """The table of sums over pairs."""
-    peer = None if alone else peer_of(device)
+    peer = None if options.alone else peer_of(device)
     ours = Ours(cm.Context(device))
-    profiler = Ours(cm.Context(device, profile=True)) if device.kind == "gpu" else None
+    profiler = Ours(cm.Context(device, profile=True)) if device.kind == "gpu" and not options.wall else None
     bar = 1.15 if device.kind == "gpu" else 3.0
     print("| what | M × N | ours | on the device | Gpair/s | KeOps | × | × by events | bar | error | KeOps' | first |")
     print("|---|---|---|---|---|---|---|---|---|---|---|---|")
-    for dtype in dtypes:
-        for name in FUNCTIONS:
-            if only in name:
-                label = f"{name}, {np.dtype(dtype)}" + (" (jumps)" if name in STEPS else "")
-                row = Normal(label, "sum", count, count, dtype=dtype, formula=name, bar=bar)
-                print(tell(row, ours, peer, profiler, rounds), flush=True)
+    names = [name for name in FUNCTIONS if options.only in name]
+    for dtype, dim, name in itertools.product(dtypes, options.dims, names):
+        label = f"{name}, D={dim}, {np.dtype(dtype)}" + (" (jumps)" if name in STEPS else "")
+        row = OfPoints(
+            label, "sum", count, count, dim, options.width, dtype=dtype, formula=name, bar=bar, data=options.data
+        )
+        print(tell(row, ours, peer, profiler, options.rounds), flush=True)
 
 
 def numba_of(function: Callable[[Any], Any]) -> Callable[..., Any] | None:
@@ -215,6 +227,10 @@ def main() -> None:
     parser.add_argument("--device", default=None, help="as for cm.select_device")
     parser.add_argument("--only", default="", help="functions whose name holds this")
     parser.add_argument("--dtype", nargs="*", default=["float32", "float64"])
+    parser.add_argument("--dims", nargs="*", type=int, default=[3], help="numbers of coordinates of sums over pairs")
+    parser.add_argument("--width", type=int, default=1, help="numbers of a column's weight")
+    parser.add_argument("--data", choices=("normal", "cube"), default="normal", help="points of sums over pairs")
+    parser.add_argument("--wall", action="store_true", help="no times on the device, for which kernels build again")
     parser.add_argument("--count", type=int, help="points: 100,000 on GPUs, 16,384 on CPUs; numbers of maps: 2^24")
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--maps", action="store_true", help="maps in place of sums over pairs")
@@ -228,7 +244,7 @@ def main() -> None:
         maps(device, options.count or 2**24, dtypes, options.only, options.rounds)
     else:
         count = options.count or (10**5 if device.kind == "gpu" else 2**14)
-        pairs(device, count, dtypes, options.only, options.rounds, options.alone)
+        pairs(device, count, options, dtypes)
 
 
 if __name__ == "__main__":

@@ -60,7 +60,7 @@ class Item:
             SimpleNamespace(params=params, id=str(params)),
             set(),
         )
-        self.get_closest_marker = lambda name: SimpleNamespace(kwargs=kwargs) if name == "drawn" else None
+        self.get_closest_marker = lambda name: SimpleNamespace(kwargs=kwargs) if name in ("drawn", *self.marks) else None
         marks_of_names = [SimpleNamespace(args=("op, dtype", None), kwargs={})] if "op" in params else []
         marks = {"parametrize": marks_of_names, "drawn": [SimpleNamespace(kwargs=kwargs)]}
         self.iter_markers = lambda name: marks[name]
@@ -144,6 +144,14 @@ def test_the_everyday_run_has_one_case_in_eight_and_at_least_one(cases: int) -> 
     runs = [everyday(seed) for seed in range(120)]
     assert {len(each) for each in runs} == {math.ceil(cases / ONE_IN)}
     assert frozenset.union(*runs) == frozenset(range(cases)) and everyday(7) == runs[7]
+
+
+def test_a_test_marked_always_runs_whole() -> None:
+    every = [Item({}, context="a", op=k) for k in range(40)]
+    for item in every[:20]:
+        item.add_marker(pytest.mark.always)
+    mark_the_rest(every, SimpleNamespace(args=("tests",)), "1")  # type: ignore[arg-type]
+    assert not any("rest" in item.marks for item in every[:20]) and any("rest" in item.marks for item in every[20:])
 
 
 def test_a_case_that_is_named_runs_in_both() -> None:

@@ -33,6 +33,7 @@ def libraries(text: str) -> set[str]:
     return {name for name in names if not (PACKAGE / name).is_dir() or name in FRAMEWORKS}
 
 
+@pytest.mark.always
 @pytest.mark.parametrize("page", [page for page in PAGES if code(page)], ids=name)
 def test_code_runs_and_prints_what_its_comments_say(page: Path, tmp_path: Path) -> None:
     """Where there is no GPU, the CPUs stand for all GPUs."""

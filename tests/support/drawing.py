@@ -6,7 +6,7 @@ is drawn more seldom, and left out of two tests of three, other ones in every ru
 combination that the command line names always runs.
 
 `mark_the_rest` splits the tests that still run in two: `make test` runs one case in eight of each test, `make test-rest`
-the others.
+the others. Of a test marked `always`, as that of the site's pages, all cases run.
 
 The mark's keywords: `whole`, the names of parameters of which all combinations run, with every value of the others;
 `unless`, a function of the parameters' values, by name: True for combinations that the test would skip; `seldom`,
@@ -80,13 +80,13 @@ def mark_what_is_not_drawn(items: Sequence[pytest.Item], config: pytest.Config, 
 
 def mark_the_rest(items: Sequence[pytest.Item], config: pytest.Config, seed: str) -> None:
     """Marks as `rest` what `make test` leaves to `make test-rest`: of each test seven cases in eight, other ones
-    in every run. A case that the command line names has no mark.
+    in every run. A case that the command line names has no mark, nor has one of a test marked `always`.
     """
     if any("[" in argument for argument in config.args):
         return
     tests: defaultdict[str, list[Any]] = defaultdict(list)
     for item in items:
-        if item.get_closest_marker("sweep") is None:
+        if item.get_closest_marker("sweep") is None and item.get_closest_marker("always") is None:
             tests[item.nodeid.partition("[")[0]].append(item)
     for name, cases in tests.items():
         rng = random.Random(f"rest {seed} {name}")

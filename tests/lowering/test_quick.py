@@ -67,7 +67,7 @@ def test_the_floor_is_what_a_term_may_be_off_by(formula: str) -> None:
     "formula",
     [
         f"Exp(Cos({DISTANCE}))", f"Log(1+{DISTANCE})*Cos({DISTANCE})", f"Square(Sin({DISTANCE}))", f"SinXDivX({DISTANCE})",
-        f"Cos({DISTANCE})/({DISTANCE}+1)",
+        f"Cos({DISTANCE})/({DISTANCE}+1)", f"SinXDivX(Sqrt({DISTANCE}))",
         "Log(Vi(0,1))*SqDist(Vi(0,1),Vj(1,1))", "Log(1+SqDist(Vi(0,99),Vj(1,99)))", DISTANCE,
     ],
 )  # fmt: skip

@@ -100,6 +100,14 @@ def test_crowded_registers_are_left_to_items_of_rows() -> None:
     assert type(choice(layout_of("SqDist(Vi(0,8),Vj(1,8))", "ArgKMin", k=20))) is MatrixBox
 
 
+def test_sums_count_among_what_an_item_keeps() -> None:
+    """Sums of a tile too, and what approximations are watched by."""
+    rows = {("Log(1+{0})", 8, 1): 8, ("Cos(Sqrt({0}))", 8, 1): 4, ("Log(1+{0})", 3, 4): 8, ("Log(1+{0})", 3, 8): 4, ("Log(1+{0})", 8, 4): 4}
+    for (text, dim, width), vectors in rows.items():
+        layout = layout_of(text.format(f"SqDist(Vi(0,{dim}),Vj(1,{dim}))") + f"*Vj(2,{width})")
+        assert choice(layout).vectors == vectors, (text, dim, width)
+
+
 def test_vectors_in_order_are_taken_one_by_one() -> None:
     """A statement for each of so many numbers, and for each of several columns, would build for minutes."""
     for text, columns in (("Vi(0,18)-Vj(1,18)", 1), ("SqDist(Vi(0,20),Vj(1,20))", 4)):

@@ -2,8 +2,8 @@
 ##   A group owns `vectors` × `lanes` rows per item and walks its share of the columns, tile by tile: in par a tile's terms are staged in local
 ##   memory, in seq columns are read in place. `columns` columns are taken at once. Accumulators stay in registers; those of a tile (if
 ##   the operator has such) are merged at its end.
-##   With `careful`, sums are watched: a group computes those that are not sound again, from the careful pair: of up to as many rows as it has items, these rows
-##   alone, each of which several items share; else all of them.
+##   With `careful`, sums are watched. Those that are not sound are computed again from the careful pair: these rows alone, which items share, where a group has
+##   no more of them than items; else all of its rows.
 ##   With `sharing`, items share the rows of a cluster that has fewer rows than there are items, and merge at the end.
 ##   The domain says which rows and columns these are. Where columns are split, accumulators go to `parts`, for cmr_pairwise_merge.
 ##   in…  the pair's inputs      parts, out…      rows, columns  of one element of the batch      share  columns per split
@@ -98,7 +98,8 @@ ${turn(pairs, 1, taken)}
 % endif
 </%domain:each_tile>
 </%def>
-## The unsound rows, of which no group has more than items: item number n takes row n % wide of them, and every sharers-th column.
+## Computes unsound rows again, where a group has no more of them than items: item n takes row n % wide of them, and one of `sharers` columns. Items that
+## share a row merge; then the owner of each row takes its sum. v: a number that no row vector has.
 <%def name="walk_unsound(v)">
     const int few = unsound[0] <= ${block} ? unsound[0] : 0;
     int wide = 1;

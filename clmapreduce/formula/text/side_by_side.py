@@ -14,7 +14,7 @@ from clmapreduce.formula.text.emit import Text
 from clmapreduce.formula.text.statements import Statements
 
 MOST = 4
-"""Places of one call. With more of them, more calls have a place with a rare argument."""
+"""Places of one call. The more there are, the more calls have a rare argument at one of them."""
 
 
 class SideBySide(NamedTuple):
@@ -25,15 +25,15 @@ class SideBySide(NamedTuple):
 
 
 def tested(nodes: Sequence[Node], known: Collection[int] = ()) -> list[Apply]:
-    """The calls of such functions among what makes nodes, in order. known: ids of nodes that are there."""
+    """The calls of such functions that nodes are made of, in order. known: ids of nodes that are computed already."""
     return [node for node in postorder(nodes, known) if isinstance(node, Apply) and node.function in TESTING]
 
 
 def side_by_side(
     blocks: Sequence[Statements], nodes: Sequence[Node], calls: Sequence[Apply], name: str
 ) -> SideBySide:  # fmt: skip
-    """Nodes at the places of blocks, which have bound what the nodes are made of. calls: see `tested`. name: how names
-    of results begin.
+    """Nodes at several places, one block each, which knows what the nodes are made of. calls: see `tested`. name: what
+    the names of results begin with.
     """
     lines = []
     for k, node in enumerate(calls):

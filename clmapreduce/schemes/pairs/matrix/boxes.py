@@ -100,8 +100,9 @@ FINE_OPERANDS = 20
 FINE_BLOCK, FINE_TILE, FINE_WARPS = 256, 128, 4
 """Work-items of a group there, at most; columns of a tile; and warps, at least, unless the first launch has fewer."""
 FEW_SUMS, CROWDED, HEAVY_BLOCKS = 2, 16, 2
-"""Numbers kept of every row up to which, and their product with the steps up to which, and with no more than FEW_TERMS
-other ones, all blocks fit in registers; otherwise so many do.
+"""A warp has at most HEAVY_BLOCKS blocks there, or the compiler spills registers, where an operator keeps more than
+FEW_SUMS numbers of a row, or more than one and their product with the steps exceeds CROWDED, or where products leave
+more than FEW_TERMS numbers of the row.
 """
 FINE_REGISTERS = {256: 128, 128: 168}
 """Registers of an item where groups may be computed with them, at most, by work-items of a group: so that two groups

@@ -40,8 +40,9 @@ from clmapreduce.schemes.pairs.parts.pair_formulas import PairText
 from clmapreduce.schemes.pairs.problem import LONGEST_CHAIN, PairProblem, places
 
 MANY_SUMS, MANY_KEPT = 8, 14
-"""Numbers that an operator keeps of every row, beyond those of plain sums, with which registers hold too few rows; and
-together with numbers of the row itself, where groups may be computed again by more pieces a number.
+"""Registers hold too few rows where an operator keeps more numbers of a row than MANY_SUMS and than a plain sum would;
+or, where groups may be computed again by three pieces a number, where these and the row's own numbers are more than
+MANY_KEPT.
 """
 FILTERED = 6
 """Operations per pair from which on a filter in front of them is worth it."""

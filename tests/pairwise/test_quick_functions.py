@@ -37,7 +37,7 @@ def quick(monkeypatch: pytest.MonkeyPatch, context: cm.Context) -> cm.Context:
 FUNCTIONS: dict[str, tuple[Callable[[Any], Any], Callable[[Any], Any]]] = {
     "log": (lambda z: (1 + z).log(), np.log1p), "sin": (lambda z: z.sin(), np.sin),
     "cos": (lambda z: z.cos(), np.cos), "xlogx": (lambda z: z.xlogx(), lambda z: z * np.log(np.where(z == 0, 1, z))),
-    "z sin": (lambda z: z * z.sin(), lambda z: z * np.sin(z)),
+    "1 + z times sin": (lambda z: (1 + z) * z.sin(), lambda z: (1 + z) * np.sin(z)),
 }  # fmt: skip
 
 

@@ -37,7 +37,8 @@ class QuickPair:
 
     quick: its values are the terms; as many floors, numbers that each term's magnitude should not be below on average;
     and the arguments of which approximations take small ones only, as many as `arguments` says. careful: the same
-    without approximations. There all numbers behind the terms are 0.
+    without approximations. There all numbers behind the terms are 0. Factors that wait are those of terms alone: what
+    a share of terms is does not depend on them.
     """
 
     quick: Pair
@@ -48,7 +49,7 @@ class QuickPair:
 @once_per_pair
 def quick_pair(pair: Pair) -> QuickPair | None:
     """A float32 pair of terms with approximations; None where it has no such functions, or needs other text."""
-    if pair.loops or pair.bilinear or pair.factors or any(value.dtype != FLOAT32 for value in pair.values):
+    if pair.loops or pair.bilinear or any(value.dtype != FLOAT32 for value in pair.values):
         return None
     chosen = _chosen(pair)
     if not chosen:
@@ -60,8 +61,9 @@ def quick_pair(pair: Pair) -> QuickPair | None:
     nodes = [new[place] for place in chosen]
     arguments = [node.args[0] for node in nodes if isinstance(node, Apply) and node.function in functions]
     behind = [none] * (len(floors) + len(arguments))
-    quick = replace(pair, values=(*(new[id(value)] for value in pair.values), *floors, *arguments))
-    return QuickPair(quick, replace(pair, values=(*pair.values, *behind)), len(arguments))
+    factors = (*pair.factors, *[Literal(1, FLOAT32)] * len(behind)) if pair.factors else ()
+    quick = replace(pair, values=(*(new[id(value)] for value in pair.values), *floors, *arguments), factors=factors)
+    return QuickPair(quick, replace(pair, values=(*pair.values, *behind), factors=factors), len(arguments))
 
 
 def _chosen(pair: Pair) -> dict[int, Quick]:

@@ -76,6 +76,13 @@ def test_terms_that_are_not_linear_stay_careful(formula: str) -> None:
     assert quick_of(formula)[1] is None
 
 
+def test_factors_that_wait_are_those_of_terms() -> None:
+    pair, quick = quick_of(f"Sin({DISTANCE})*Pm(3,1)")
+    assert quick is not None and len(pair.factors) == 1
+    for one in (quick.quick, quick.careful):
+        assert one.factors[:1] == pair.factors and [getattr(node, "value", None) for node in one.factors[1:]] == [1, 1]
+
+
 def test_doubles_stay_careful() -> None:
     assert quick_pair(layout_of(f"Log(1+{DISTANCE})", code="f8").pair) is None
 

@@ -37,7 +37,7 @@ def quick(monkeypatch: pytest.MonkeyPatch, context: cm.Context) -> cm.Context:
 FUNCTIONS: dict[str, tuple[Callable[[Any], Any], Callable[[Any], Any]]] = {
     "log": (lambda z: (1 + z).log(), np.log1p), "sin": (lambda z: z.sin(), np.sin),
     "cos": (lambda z: z.cos(), np.cos), "xlogx": (lambda z: z.xlogx(), lambda z: z * np.log(np.where(z == 0, 1, z))),
-    "1 + z times sin": (lambda z: (1 + z) * z.sin(), lambda z: (1 + z) * np.sin(z)),
+    "z sin": (lambda z: z * z.sin(), lambda z: z * np.sin(z)), "1 + z times sin": (lambda z: (1 + z) * z.sin(), lambda z: (1 + z) * np.sin(z)),
 }  # fmt: skip
 
 
@@ -65,6 +65,17 @@ def test_sums_stay_within_the_bound(name: str, scale: float, quick: cm.Context, 
     if name == "log":
         distance = (1 + distance).astype("f4") - 1.0  # what the logarithm is of
     assert error(call(), exact(distance)[..., None] * b) <= TOLERANCE
+
+
+@pytest.mark.parametrize("factor", [-3.0, 1e-12, 2.5e12])
+def test_factors_of_all_terms(factor: float, quick: cm.Context, rng: np.random.Generator) -> None:
+    """They wait until a tile is summed, and change no share of terms; some rows are computed again."""
+    x, y = points(rng, ROWS, 2), points(rng, COLUMNS, 2)
+    x[::50] *= 2.0**-14
+    tensor = ((cm.Vi(x) | cm.Vj(y)).sin() * np.float32(factor)).sum(1, context=quick, mode="parallel", call=False)
+    assert "cmr_sin_quick" in tensor.source()
+    terms = np.sin(x.astype("f8") @ y.T.astype("f8")) * np.float64(np.float32(factor))
+    assert error(tensor()[:, 0], terms.T) <= TOLERANCE
 
 
 def test_one_row_with_small_terms(quick: cm.Context, rng: np.random.Generator) -> None:

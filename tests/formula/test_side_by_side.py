@@ -67,7 +67,9 @@ FUNCTIONS: dict[str, tuple[Callable[[Any], Any], Callable[[Any], Any]]] = {
 def test_rare_arguments_beside_others(
     name: str, dtype: Any, rare: str, context: cm.Context, rng: np.random.Generator
 ) -> None:
-    """Numbers near 1, of many turns, below the normal ones: each pair has what it would have by itself."""
+    """Numbers near 1, and angles of many turns, beside usual ones. The bounds are those of docs/guides/accuracy.md: on NVIDIA
+    2e-6 of a logarithm and 2^-20.8 of a cosine, which is 2.7e-6 where one is of the other; of doubles 4 units.
+    """
     function, exact = FUNCTIONS[name]
     x, y = rng.uniform(0.2, 3, 77).astype(dtype), np.ones(29, dtype)
     odd = np.array([1, 1 + 1e-4, 1 - 1e-3, 3e6, 1e-20, 1e15, 0.01], dtype)
@@ -82,4 +84,4 @@ def test_rare_arguments_beside_others(
         result = getattr(function(cm.Vi(x[:, None]) * cm.Vj(y[:, None])), reduce)(dim=1, context=context, mode="parallel")
         expected = combine(values, axis=1)
         scale = np.maximum(np.abs(expected), 1e-3 if name in ("log", "power") else 1)
-        assert np.max(np.abs(np.asarray(result, "f8")[:, 0] - expected) / scale) <= (3e-6 if dtype is np.float32 else 1e-13)
+        assert np.max(np.abs(np.asarray(result, "f8")[:, 0] - expected) / scale) <= (3e-6 if dtype is np.float32 else 4e-15)

@@ -83,8 +83,8 @@ def test_what_else_is_walked_has_products_of_its_own() -> None:
 
 
 def test_what_is_left_of_long_vectors_fits_the_cache_of_instructions() -> None:
-    """Functions that test their arguments, and a logsumexp, have half the columns."""
-    for text, op, columns in (("Rsqrt(1+{0})", "Sum", 8), ("Log(1+{0})", "Sum", 4), ("Cos({0})*Vj(2,3)", "Sum", 4), ("Rsqrt(1+{0})", "LogSumExp", 4)):
+    """Functions of pairs that test their arguments, and a logsumexp, have half the columns."""
+    for text, op, columns in (("Rsqrt(1+{0})", "Sum", 8), ("Log(1+{0})", "Sum", 4), ("Cos({0})*Vj(2,3)", "Sum", 4), ("Log(Vi(2,1))*Rsqrt(1+{0})", "Sum", 8), ("Rsqrt(1+{0})", "LogSumExp", 4)):
         assert choice(layout_of(text.format("SqDist(Vi(0,40),Vj(1,40))"), op)).columns == columns, (text, op)
 
 

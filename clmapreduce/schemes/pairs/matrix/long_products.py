@@ -9,7 +9,6 @@ from functools import cached_property
 from typing import ClassVar
 
 from clmapreduce.domain.partition import Partition, PartitionLimits
-from clmapreduce.formula.text.side_by_side import tested
 from clmapreduce.modes import ComputeMode
 from clmapreduce.plan import Arguments, LocalArray, Plan, Stage, where_marked
 from clmapreduce.schemes.common.kernel_data import Target
@@ -22,7 +21,7 @@ from clmapreduce.schemes.pairs.matrix.parts.pack import ALIGNED, OPERANDS, REDO,
 from clmapreduce.schemes.pairs.matrix.parts.products import LongProduct
 from clmapreduce.schemes.pairs.matrix.scheme import MatrixScheme
 from clmapreduce.schemes.pairs.merge import targets_of
-from clmapreduce.schemes.pairs.parts.pair_formulas import PairText
+from clmapreduce.schemes.pairs.parts.pair_formulas import PairText, tested_of
 from clmapreduce.schemes.pairs.problem import LONGEST_CHAIN
 from clmapreduce.schemes.pairs.scheme import GROUPS
 from clmapreduce.schemes.pairs.tiles import redo_by_tiles
@@ -142,7 +141,7 @@ class LongProducts(MatrixScheme[MatrixLongBox]):
     def _heavy(self) -> bool:
         """Whether a pair's functions look for rare arguments, or an operator keeps several numbers of a value."""
         pair, bound = self.layout.pair, self.layout.bound
-        return len(bound.components) > pair.width or bool(tested(pair.values))
+        return len(bound.components) > pair.width or bool(tested_of(pair))
 
     def fits(self, box: MatrixLongBox) -> bool:
         return super().fits(box) and box.block // 32 % box.across == 0

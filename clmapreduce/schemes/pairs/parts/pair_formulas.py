@@ -156,9 +156,7 @@ class PairText:
     @cached_property
     def _tested(self) -> list[Apply]:
         """The functions of a pair that test their arguments, where a test of several pairs is no vector's already."""
-        terms = self.pair.terms
-        known = {id(node) for role in (Role.PARAMETER, Role.ROW, Role.COLUMN) for node in terms.of(role)}
-        return tested(self.pair.values, known) if self.lanes == 1 else []
+        return tested_of(self.pair) if self.lanes == 1 else []
 
     def _block(self, v: int, c: int) -> Statements:
         """A block that knows the terms and the products of row vector v and column c."""
@@ -354,6 +352,12 @@ class PairText:
             text = block.text(node).c
             lines.append(f"const {c_name(node.dtype, lanes)} {prefix}{k} = {text};")
         return "\n".join([str(block), *lines])
+
+
+def tested_of(pair: Pair) -> list[Apply]:
+    """A pair's functions that test their arguments, without those of one side, which are computed once."""
+    roles = (Role.PARAMETER, Role.ROW, Role.COLUMN)
+    return tested(pair.values, {id(node) for role in roles for node in pair.terms.of(role)})
 
 
 def is_product(expansion: Expansion) -> bool:

@@ -11,6 +11,7 @@ from typing import NamedTuple, cast
 import pyopencl as cl
 
 from hostsched.driver import opencl
+from hostsched.driver.waiting import ended
 from hostsched.errors import WrongArgument
 from hostsched.queue.queue import Queue
 
@@ -40,14 +41,14 @@ class Profile:
 
     def records(self, first: int = 0) -> list[Record]:
         """One Record per command that ran, in the order in which they were enqueued, from number `first` of the queue's
-        log on. Waits for the queue. Commands that failed are not included.
+        log on. Waits for the queue, and for its markers. Commands that failed are not included.
         """
         self.queue.finish()
-        return [
-            record
-            for event, label, nbytes in self.queue.log[first:]
-            if (record := _read(event, label, nbytes)) is not None
-        ]
+        log = self.queue.log[first:]
+        for event, _, _ in log:
+            if not ended(event):
+                self.queue.settle(event)
+        return [record for entry in log if (record := _read(*entry)) is not None]
 
     def chrome_trace(self, path: str | os.PathLike[str]) -> None:
         """As `write_trace`, of this queue."""

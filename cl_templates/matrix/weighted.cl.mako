@@ -14,22 +14,35 @@ float ${", ".join(f"{total} = 0.0f" for total in weighted.totals(v))};
 </%def>
 ## Declares my_weights, where the weights of the group's numbers begin.
 <%def name="find_weights(weighted)">
-__global const uint4 *my_weights = (__global const uint4 *)weights + ((size_t)batch * ${weighted.across} + block_d) * padded * ${weighted.numbers // 4};
+__global const uint4 *my_weights = (__global const uint4 *)weights + ((size_t)batch * ${weighted.across} + block_d) * (padded / ${weighted.side}) * ${weighted.line // 4};
 </%def>
-## Starts the copy of a tile's weights to local memory. tile: C text of its first column; for blocks of pairs, of its start in `places`.
+## Stores the pieces of `weight`, of a column and a number of the block. stride: words from one line to the next one.
+<%def name="put_pieces(column, number, stride)">
+const uint2 pieces = cmr_number_pieces_uint2(weight);
+__global uint *put = weights + (size_t)(${column} / 2) * ${stride} + (${number}) * 4 + ${column} % 2;
+put[0] = pieces.x; put[2] = pieces.y;
+</%def>
+## Starts the copy of a tile's weights to local memory; of groups that another launch left undone, weights behind the stretch of columns are 0. tile: C text of its first column; for blocks of pairs, of its start in `places`.
 <%def name="bring_weights(weighted, half, tile)">
 <%
-each, size = weighted.numbers // 4, weighted.box.block
-count = weighted.box.tile * each
+each, size, side = weighted.line // 4, weighted.box.block, weighted.side
+count = weighted.lines * each
 %>
 % for k in range(0, count, size):
 <%
 e = f"({k} + item)"
-place = f"({tile}) + {e} / {each}"
+place = f"({tile})" + (f" / {side}" if side > 1 else "") + f" + {e} / {each}"
 column = f"places[{place}]" if weighted.scattered else place
+bounds = [f"item < {count - k}"] if k + size > count else []
 %>
-${f"if (item < {count - k})" if k + size > count else ""}
-cmr_copy_async_uint4((__local uint4 *)(memory + ${weighted.weights_at} + ((${half}) * ${weighted.box.tile} + ${e} / ${each}) * ${weighted.stride}) + ${e} % ${each}, my_weights + (size_t)(${column}) * ${each} + ${e} % ${each});
+{
+    __local uint4 *to = (__local uint4 *)(memory + ${weighted.weights_at} + ((${half}) * ${weighted.lines} + ${e} / ${each}) * ${weighted.stride}) + ${e} % ${each};
+% if weighted.again and not weighted.scattered:
+    if (${" && ".join([*bounds, f"{tile} + {e} / {each} * {side} >= end"])}) *to = (uint4)(0);
+    else
+% endif
+    ${f"if ({bounds[0]})" if bounds else ""} cmr_copy_async_uint4(to, my_weights + (size_t)(${column}) * ${each} + ${e} % ${each});
+}
 % endfor
 </%def>
 ## The item's scalars, p{v}_{c}. declare_column: gives the terms of its column number c. bounded: whether they are 0 for columns beyond the last, whose weights may be
@@ -69,7 +82,12 @@ sums = [f"{kind}{r}_{b}" for b in blocks for r in range(rows) for kind in ("sum"
 float4 ${", ".join(f"{name} = (float4)(0.0f)" for name in sums)};
 % for n in range(weighted.box.columns):
 % for b in blocks:
-const uint2 w${n}_${b} = cmr_matrix_numbers_uint2(memory, ${weighted.weights_at} + (half_now * ${weighted.box.tile} + ${8 * n}) * ${stride} + ${8 * b}, ${stride}, lane);
+<% share = f"memory, {weighted.weights_at} + (half_now * {weighted.lines} + {8 * n // weighted.side}) * {stride} + {8 * weighted.words * b}, {stride}, lane" %>
+% if weighted.apart:
+const uint4 w${n}_${b} = cmr_matrix_numbers_uint4(${share});
+% else:
+const uint4 w${n}_${b} = cmr_matrix_apart_uint4(cmr_matrix_numbers_uint2(${share}));
+% endif
 % for r in range(rows):
 % for kind in ("rest", "sum"):
 ${kind}${r}_${b} = cmr_matrix_${kind}_float4(${kind}${r}_${b}, a${r}_${n}, w${n}_${b}, memory, lane);
@@ -118,7 +136,7 @@ ${mode.sync()}
 % for c in range(2):
 <%
 d, acc = weighted.number(b, c), weighted.acc(v, b, c)
-live = [f"{weighted.warps.inside(v)} && {d} < {weighted.size}"]
+live = [f"{'todo && ' if weighted.again else ''}{weighted.warps.inside(v)} && {d} < {weighted.size}"]
 finished = accumulators.finish(weighted.pairs, acc, 1, [f"(size_t)(batch * rows + mine) * {weighted.size} + {d}"], live, "reduced")
 %>
     ${domain.results(partial, finished, f"if ({live[0]}) ((__global float *)parts)[(first_slot + mine) * {weighted.size} + {d}] = {acc}_total0;")}

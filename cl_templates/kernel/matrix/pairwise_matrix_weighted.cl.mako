@@ -2,7 +2,8 @@
 ##   A group owns rows and a block of d and walks its share of the columns, tile by tile. An item computes s for two rows of each of its blocks with two of
 ##   every 8 columns, and holds them: they are the row operands of the instructions that multiply them by the tile's weights. Meanwhile the next weights are
 ##   copied to local memory. The terms of columns are copied for several tiles at once, while those of the tiles before are used.
-##   A group whose sums are not finite sets `redo`, and cmr_pairwise_wide computes it again.
+##   A group whose sums are not finite sets `redo`, and cmr_pairwise_wide computes it again. Or it computes only groups that have set it before; then
+##   cmr_pairwise_matrix_redo computes those that still do.
 ##   Groups are numbered by (batch, split, block of rows, block of d). With splits, sums go to `parts` [split][batch][row][d], for cmr_pairwise_merge.
 ##   in…, parts or out…, rows, columns, share, blocks, splits, total  as in cmr_pairwise      weights  from cmr_pairwise_weights, `padded` columns
 ##   redo [group]  not 0 where the group gave up
@@ -35,7 +36,11 @@ ${mode.open_kernel("cmr_pairwise_matrix_weighted", parameters + domain.attr.para
     ${mode.local_array("given_up")}
     ${terms.declare_tile(pairs)}
     ${domain.open_places()}
-    ${domain.open(f"CMR_GROUP / {weighted.across}", weighted.warps.rows)}
+% if weighted.again:
+    const int todo = redo[CMR_GROUP];
+    cmr_end_unless_int(todo);
+% endif
+    ${domain.open(f"CMR_GROUP / {weighted.across}", weighted.warps.rows, "todo" if weighted.again else None)}
     const idx block_d = CMR_GROUP % ${weighted.across}, first_d = block_d * ${weighted.numbers};
     ${inputs.offset(pairs.pair.inputs, "batch")}
     ${pairs.uniforms()}

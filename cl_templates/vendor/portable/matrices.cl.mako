@@ -40,24 +40,32 @@ ${_product(T, "matrix_product", lambda word: f"cmr_half_value_float({word} & 0xf
 ${_product(T, "matrix_bfloat", lambda word: f"as_float({word} << 16)", lambda word: f"as_float({word} & 0xffff0000u)")}
 </%def>
 ## Sums of 16 rows and 8 numbers over 8 columns: c + a · b, as exact as floats, of the scalars that items hold, as matrix_product leaves them to matrix_hold:
-## a.xy of the item's two rows and the first of its columns, a.zw of the other one. b: the numbers, rows of local memory `stride` words apart, from `at` on.
+## a.xy of the item's two rows and the first of its columns, a.zw of the other one. b: the numbers, of which matrix_numbers brings an item's share. They are
+## floats (uint2), of which matrix_apart makes what products ask for, columns `stride` words apart; or two pieces each (uint4), as number_pieces makes them of a
+## float: word(column, number) = column / 2 * stride + 4 number + column % 2, and two words behind it the other piece.
 ## matrix_sum may leave the last digits of both to matrix_rest, which adds to another c what is missing, times 2^12. Infinities and NaN leave one of them none.
+<%def name="number_pieces(T)">
+INLINE ${T} cmr_number_pieces_${T}(float x) { return (${T})(as_uint(x), 0u); }
+</%def>
 <%def name="matrix_numbers(T)">
-INLINE ${T} cmr_matrix_numbers_${T}(__local const uint *memory, int at, int stride, int lane) { return (${T})((uint)at, (uint)stride); }
+INLINE ${T} cmr_matrix_numbers_${T}(__local const uint *memory, int at, int stride, int lane) { return (${T})((uint)at, (uint)stride${", 4u, 2u" if T == "uint4" else ""}); }
+</%def>
+<%def name="matrix_apart(T)">
+INLINE ${T} cmr_matrix_apart_${T}(uint2 b) { return (${T})(b, 1u, 1u); }
 </%def>
 <%def name="matrix_sum(T)">
-INLINE ${T} cmr_matrix_sum_${T}(${T} c, uint4 a, uint2 b, __local const uint *memory, int lane) {
-    __local const uint *rows = memory + a.x + lane / 4 * 16, *numbers = memory + b.x + lane % 4 * 2;
+INLINE ${T} cmr_matrix_sum_${T}(${T} c, uint4 a, uint4 b, __local const uint *memory, int lane) {
+    __local const uint *rows = memory + a.x + lane / 4 * 16, *numbers = memory + b.x + lane % 4 * 2 * b.z;
     for (int k = 0; k < 8; k++) {
-        const int row = k / 2 * 4 + k % 2 * 2;
-        const float upper = as_float(rows[row]), lower = as_float(rows[row + 1]), left = as_float(numbers[k * b.y]), right = as_float(numbers[k * b.y + 1]);
+        const int row = k / 2 * 4 + k % 2 * 2, at = k / b.w * b.y + k % b.w;
+        const float upper = as_float(rows[row]), lower = as_float(rows[row + 1]), left = as_float(numbers[at]), right = as_float(numbers[at + b.z]);
         c = (${T})(fma(upper, left, c.x), fma(upper, right, c.y), fma(lower, left, c.z), fma(lower, right, c.w));
     }
     return c;
 }
 </%def>
 <%def name="matrix_rest(T)">
-INLINE ${T} cmr_matrix_rest_${T}(${T} c, uint4 a, uint2 b, __local const uint *memory, int lane) { return c; }
+INLINE ${T} cmr_matrix_rest_${T}(${T} c, uint4 a, uint4 b, __local const uint *memory, int lane) { return c; }
 </%def>
 <%def name="matrix_start(T)">
 INLINE ${T} cmr_matrix_start_${T}(uint4 a, uint2 b, __local const uint *memory, int lane) { return cmr_matrix_product_${T}((${T})(0), a, b, memory, lane); }

@@ -49,7 +49,8 @@ def run(
     prepared = prepare_pairs(call, arrays, Options("parallel", context), box, ranges)
     assert isinstance(prepared, Prepared)
     names = [stage.spec.template for stage in prepared.executable.plan.stages]
-    assert names[:3] == [f"kernel/matrix/pairwise_matrix_{name}" for name in ("pack", "wide", "redo")]
+    expected = [f"pairwise_{name}" for name in ("matrix_pack", "matrix_wide", "weights", "matrix_weighted", "matrix_redo")]
+    assert names[:5] == [f"kernel/matrix/{name}" for name in expected]
     return prepared.run()[0]
 
 

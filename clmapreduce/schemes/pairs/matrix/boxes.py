@@ -384,3 +384,12 @@ def matrix_weighted_box(
     columns = 2 * MATRIX_WEIGHTED.columns if like.numbers <= CHAINED_FEW else MATRIX_WEIGHTED.columns
     box = replace(MATRIX_WEIGHTED, block=like.block, rows=rows, columns=columns)
     return replace(box, numbers=like.numbers, chains=like.chains)
+
+
+def matrix_again_box(rows: int, blocks: int, terms: int) -> MatrixWeightedBox:
+    """The same for groups of so many rows and blocks of numbers. terms: as above."""
+    each = 2 if rows % 32 == 0 and terms <= WEIGHTED_TERMS and blocks <= CHAINED_SIDE_BY_SIDE else 1
+    columns, chains = (8, 2) if blocks <= CHAINED_FEW else (4, 4 if blocks <= CHAINED_SIDE_BY_SIDE else 2)
+    return replace(
+        MATRIX_WEIGHTED, block=2 * rows // each, rows=each, columns=columns, numbers=blocks, chains=chains
+    )

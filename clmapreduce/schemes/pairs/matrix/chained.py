@@ -21,6 +21,7 @@ from clmapreduce.schemes.pairs.matrix.matrix_kernel import MatrixKernel
 from clmapreduce.schemes.pairs.matrix.parts.pack import ALIGNED, OPERANDS, REDO, LongSides, products_of
 from clmapreduce.schemes.pairs.matrix.parts.products import LongProduct
 from clmapreduce.schemes.pairs.matrix.parts.terms import LongTerm, is_side, long_term
+from clmapreduce.schemes.pairs.matrix.parts.weighted_numbers import room_of
 from clmapreduce.schemes.pairs.matrix.parts.weights import Weights
 from clmapreduce.schemes.pairs.matrix.scheme import MatrixScheme
 from clmapreduce.schemes.pairs.merge import targets_of
@@ -106,7 +107,7 @@ class _Chained(LongSides):
             products=self.products, box=self.box, batched=self.batched,
             scattered=self.domain.scattered,
             wide=PairText(wide.pair, wide.bound, wide.outputs, 1, narrow, False), term=term, own=own or 0,
-            registers=self.facts.register_fragments,
+            registers=self.facts.register_fragments, room=room_of(self.facts),
         )  # fmt: skip
 
     @cached_property

@@ -34,7 +34,7 @@ class ChainedNumbers(LongResults):
     """What kernel/matrix/pairwise_matrix_chained asks for. pairs: the scalars. wide: the pair with its
     expansion. term: that of the expansion, from which it follows. own: which product is the distance whose differences
     these are, if any.
-    registers: whether items hold operands themselves; else these wait in local memory.
+    registers: whether items hold operands themselves; else these wait in local memory. room: words of that.
     """
 
     box: MatrixChainedBox
@@ -42,6 +42,7 @@ class ChainedNumbers(LongResults):
     term: LongTerm = field(compare=False)
     own: int
     registers: bool
+    room: int
     spread: ClassVar[int] = SPREAD
     gathered: ClassVar[tuple[str, ...]] = GATHERED
     lines: ClassVar[tuple[int, int]] = LINES
@@ -51,8 +52,8 @@ class ChainedNumbers(LongResults):
         """Products of the scalars and the weights, which lie behind two stages."""
         centre = self.parts[self.own].steps * DEPTH if self.differs else 0
         return WeightedNumbers(
-            self.pairs, self.wide, self.box, self.warps, self.registers, self.scattered, 2 * self.stage, centre,
-            self.term.column,
+            self.pairs, self.wide, self.box, self.warps, self.registers, self.scattered, self.room, 2 * self.stage,
+            centre, self.term.column,
         )  # fmt: skip
 
     # ---------------------------------------------------------------------------------------------------- places

@@ -16,7 +16,7 @@ from clmapreduce.modes import ComputeMode
 from clmapreduce.plan import Arguments, Facts, LocalArray, Plan, Stage, where_marked
 from clmapreduce.schemes.common.kernel_data import KernelText, Target
 from clmapreduce.schemes.common.local_arrays import PADDING, bytes_of, shrink_to_fit
-from clmapreduce.schemes.pairs.fallback import Launches
+from clmapreduce.schemes.pairs.fallback import Launches, Unfinished
 from clmapreduce.schemes.pairs.matrix.boxes import MatrixWideBox, RedoBox, matrix_wide_box, redo_box, whole_tiles
 from clmapreduce.schemes.pairs.matrix.exponential_numbers import ExponentialNumbers
 from clmapreduce.schemes.pairs.matrix.few import factoring_of
@@ -24,6 +24,7 @@ from clmapreduce.schemes.pairs.matrix.matrix_kernel import MatrixKernel
 from clmapreduce.schemes.pairs.matrix.parts.halves import DEPTH, HalfOperands
 from clmapreduce.schemes.pairs.matrix.parts.scaled_halves import LiftedOperands, is_power
 from clmapreduce.schemes.pairs.matrix.scheme import MATRIX_LIMITS, MatrixScheme
+from clmapreduce.schemes.pairs.matrix.weighted import weighted_again
 from clmapreduce.schemes.pairs.merge import targets_of
 from clmapreduce.schemes.pairs.parts.pair_formulas import PairText, is_product
 from clmapreduce.schemes.pairs.parts.pair_kernel import PairKernel
@@ -191,8 +192,16 @@ class _Wide:
         arguments: Arguments = (*names, PACKED, *targets, *partition.behind, ("idx", self.stages), REDO)
         return Stage(spec, self._groups, box.block, arguments, reads, (*targets, REDO))
 
-    def redo_stage(self) -> Stage:
-        """The launch that computes those again."""
+    @cached_property
+    def again(self) -> Launches:
+        """The launches that compute those again: with matrix instructions, if these serve, and then what is left."""
+        text, rows = self.text, self.text.matrix.rows
+        after = Unfinished(self.partition, text.across, REDO)
+        again = weighted_again(self.layout, self.domain, self.mode, self.facts, rows, self.box.numbers, after)
+        return Launches(where_marked([*again.stages, self._redo_stage()], REDO), again.scratch)
+
+    def _redo_stage(self) -> Stage:
+        """The launch without them."""
         text, partition, names = self.text, self.partition, self.layout.pair.names
         targets, out = targets_of(partition, self.layout.outputs)
         full = redo_box(text.matrix.rows, min(text.numbers, text.size))
@@ -264,10 +273,10 @@ class Exponentials(MatrixScheme[MatrixWideBox]):
         box, wide = shrink_to_fit(box, self._tiling, _shorter, self.facts.local_memory)
         text, partition = wide.text, wide.partition
         cells = f"{text.matrix.rows} rows and {text.numbers} of {text.size} numbers a group, {box.tile} columns a stage"
-        stages = [wide.pack_stage(), wide.stage(), *where_marked([wide.redo_stage()], REDO)]
+        stages, scratch = [wide.pack_stage(), wide.stage(), *wide.again.stages], wide.scratch | wide.again.scratch
         why = f"{partition.why}; {cells}, by matrix instructions"
         exact = PairText(layout.pair, layout.bound, layout.outputs, 1, domain.narrow, False)
-        return self.with_merge(Launches(stages, wide.scratch), exact, box, partition, why, flat(domain, text.size))
+        return self.with_merge(Launches(stages, scratch), exact, box, partition, why, flat(domain, text.size))
 
     def _tiling(self, box: MatrixWideBox) -> _Wide:
         assert self.factoring is not None

@@ -9,18 +9,19 @@ from functools import cached_property
 from typing import ClassVar
 
 from clmapreduce.domain.dense import Pairwise
+from clmapreduce.domain.partition import Partition
 from clmapreduce.dtypes import FLOAT32
 from clmapreduce.modes import ComputeMode
 from clmapreduce.plan import Arguments, Facts, LocalArray, Plan, Stage, where_marked
 from clmapreduce.schemes.common.kernel_data import Target
 from clmapreduce.schemes.common.local_arrays import shrink_to_fit
-from clmapreduce.schemes.pairs.fallback import Launches
-from clmapreduce.schemes.pairs.matrix.boxes import MatrixWeightedBox, matrix_weighted_box
+from clmapreduce.schemes.pairs.fallback import Launches, Unfinished
+from clmapreduce.schemes.pairs.matrix.boxes import MatrixWeightedBox, matrix_again_box, matrix_weighted_box
 from clmapreduce.schemes.pairs.matrix.matrix_kernel import MatrixKernel
 from clmapreduce.schemes.pairs.matrix.parts.fragments import FragmentLayout
 from clmapreduce.schemes.pairs.matrix.parts.pack import ALIGNED, REDO
-from clmapreduce.schemes.pairs.matrix.parts.weighted_numbers import WeightedNumbers
-from clmapreduce.schemes.pairs.matrix.parts.weights import Weights
+from clmapreduce.schemes.pairs.matrix.parts.weighted_numbers import WeightedNumbers, room_of
+from clmapreduce.schemes.pairs.matrix.parts.weights import WEIGHTS, Weights
 from clmapreduce.schemes.pairs.matrix.scheme import MatrixScheme
 from clmapreduce.schemes.pairs.merge import targets_of
 from clmapreduce.schemes.pairs.parts.pair_formulas import PairText, is_product
@@ -32,6 +33,8 @@ SHORTEST = 13
 """Numbers of a vector that is better taken as a long one."""
 MOST_TERMS = 24
 """Numbers of a row, or of a column, that registers and local memory have room for beside weights."""
+MOST_STAGED = 128
+"""Columns beyond which items of a group have no column of their own to stage: local memory is dear."""
 
 
 def suits_weights(layout: PairProblem, mode: ComputeMode) -> bool:
@@ -67,22 +70,27 @@ class WeightedKernel(MatrixKernel):
 
 @dataclass(frozen=True)
 class _Weighted:
-    """One problem cut into tiles. The operator of the layout is that of a single number."""
+    """One problem cut into tiles. The operator of the layout is that of a single number. after: the launch that left
+    these groups undone, if any.
+    """
 
     layout: PairProblem
     domain: Pairwise
     mode: ComputeMode
     facts: Facts
     box: MatrixWeightedBox
+    after: Unfinished | None = None
 
     @cached_property
     def text(self) -> WeightedNumbers:
         layout, narrow, scattered = self.layout, self.domain.narrow, self.domain.scattered
+        again = self.after is not None
         return WeightedNumbers(
             PairText(layout.pair.scalar, layout.bound, layout.outputs, 1, narrow, True),
             PairText(layout.pair, layout.bound, layout.outputs, 1, narrow, False),
-            self.box, FragmentLayout(self.box.block, 1, self.box.rows, scattered), self.facts.register_fragments,
-            scattered,
+            self.box, FragmentLayout(self.box.block, 1, self.box.rows, scattered and not again),
+            self.facts.register_fragments, scattered,
+            room_of(self.facts) - 2 * self.batch * len(layout.pair.scalar.terms.columns), again=again,
         )  # fmt: skip
 
     @cached_property
@@ -91,15 +99,20 @@ class _Weighted:
         return Weights(self.text, self.layout, self.domain, self.mode, self.facts)
 
     @property
+    def partition(self) -> Partition:
+        """How the domain is cut."""
+        return self.weights.partition if self.after is None else self.after.partition
+
+    @property
     def batch(self) -> int:
-        """Columns whose terms are brought to local memory at once: one of every item, and two tiles at least."""
+        """Columns whose terms are brought to local memory at once: one for every item, and two tiles at least."""
         tile = self.box.tile
-        return tile * max(2, -(-self.box.block // tile))
+        return tile * max(2, -(-min(self.box.block, MOST_STAGED) // tile))
 
     @cached_property
     def kernel(self) -> WeightedKernel:
         """The kernel over all pairs."""
-        box, text, partition = self.box, self.text, self.weights.partition
+        box, text, partition = self.box, self.text, self.partition
         target = Target.of(self.mode, self.facts, self.domain.narrow, registers=box.registers)
         behind = (*text.parameters, *targets_of(partition, self.layout.outputs)[1])
         return WeightedKernel(target, text.wide, behind, box.block, partition.word, partition.partial, text, self.batch)
@@ -110,15 +123,35 @@ class _Weighted:
 
     def stage(self) -> Stage:
         """The launch over all pairs. Groups whose sums are not finite say so."""
-        weights, partition = self.weights, self.weights.partition
+        weights, partition, flags = self.weights, self.partition, REDO if self.after is None else self.after.flags
         targets = targets_of(partition, self.layout.outputs)[0]
-        arguments: Arguments = (*weights.names, *weights.packed, *targets, *partition.behind, *weights.behind)
-        reads = (*weights.names, *weights.packed, *partition.read)
-        return Stage(self.kernel, weights.groups, self.box.block, arguments, reads, (*targets, REDO))
+        arguments: Arguments = (*weights.names, *weights.packed, *targets, *partition.behind, *weights.padding, flags)
+        reads = (*weights.names, *weights.packed, *partition.read, *((flags,) if self.after else ()))
+        groups = self.text.across * partition.groups * self.domain.batch
+        return Stage(self.kernel, groups, self.box.block, arguments, reads, (*targets, flags))
 
 
 def _narrower(box: MatrixWeightedBox) -> MatrixWeightedBox | None:
     return replace(box, columns=box.columns // 2) if box.columns > 1 else None
+
+
+def weighted_again(
+    layout: PairProblem, domain: Pairwise, mode: ComputeMode, facts: Facts, rows: int, blocks: int, after: Unfinished
+) -> Launches:  # fmt: skip
+    """The launches that compute the groups of `rows` rows and `blocks` blocks of numbers that another one left undone,
+    with scalars as the formula says. Groups whose sums are not finite stay undone. There are none where registers have
+    no room for the scalars' numbers.
+    """
+    terms = layout.pair.scalar.terms
+    if not suits_weights(layout, mode) or max(len(terms.rows), len(terms.columns)) > MOST_TERMS:
+        return Launches([], {})
+
+    def tiling(box: MatrixWeightedBox) -> _Weighted:
+        return _Weighted(layout, domain, mode, facts, box, after)
+
+    box = matrix_again_box(rows, blocks, len(terms.rows))
+    weighted = shrink_to_fit(box, tiling, _narrower, facts.local_memory)[1]
+    return Launches([weighted.weights.stage(), weighted.stage()], {WEIGHTS: weighted.weights.scratch[WEIGHTS]})
 
 
 class Weighted(MatrixScheme[MatrixWeightedBox]):

@@ -2,7 +2,7 @@
 scalars of a tile: these become row operands, and the weights are brought to local memory tile by tile.
 
 The instructions take floats with all of their exponents, as two pieces of 11 bits each (tf32): no row and no column
-needs a scale, and whatever the magnitudes are, a product is off by about 2⁻²³ of itself. Infinities and NaN have no
+needs a scale, and whatever the magnitudes are, a product is off by 2⁻²⁰ of itself at most. Infinities and NaN have no
 pieces: they leave no sum of theirs finite, and a group that ends up with such a sum is computed again as the formula
 says.
 """
@@ -12,23 +12,32 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
+from clmapreduce.plan import Facts
 from clmapreduce.schemes.pairs.matrix.boxes import MatrixWeightedBox
 from clmapreduce.schemes.pairs.matrix.parts.fragments import FragmentLayout
 from clmapreduce.schemes.pairs.matrix.parts.long_numbers import LongNumbers
 from clmapreduce.schemes.pairs.parts.pair_formulas import PairText
 
 BESIDE = 4
-"""Words of local memory between the weights of two columns: with them no two items of a warp want the same bank."""
+"""Words of local memory behind the weights of a column: with them no two items of a warp want the same bank."""
 REST = 2.0**-12
 """What the sums of last digits count."""
+LITTLE = 512
+"""Words of local memory for what else there is."""
+
+
+def room_of(facts: Facts) -> int:
+    """Words of local memory for weights, and for what is before them."""
+    return facts.local_memory // 4 - LITTLE
 
 
 @dataclass(frozen=True, eq=False)
 class WeightedNumbers(LongNumbers):
     """pairs: the scalars. wide: the pair with its expansion. warps: which pairs an item holds. registers: whether items
-    hold operands themselves; else these wait in local memory. scattered: whether a tile's columns may lie apart.
-    weights_at: where the weights begin in local memory. centre: how long the centre is that numbers are relative to; 0
-    for none. part: which of the expansion's columns they are.
+    hold operands themselves; else these wait in local memory. scattered: whether a tile's columns may lie apart. room:
+    words of local memory for weights and what is before them. weights_at: where the weights begin there. centre: how
+    long the centre is that numbers are relative to; 0 for none. part: which of the expansion's columns they are. again:
+    whether these are groups that another launch left undone, in stretches of columns of its own.
     """
 
     pairs: PairText
@@ -37,9 +46,11 @@ class WeightedNumbers(LongNumbers):
     warps: FragmentLayout
     registers: bool
     scattered: bool
+    room: int
     weights_at: int = 0
     centre: int = 0
     part: int = 0
+    again: bool = False
     rest: ClassVar[float] = REST
 
     # ---------------------------------------------------------------------------------------------------- places
@@ -49,14 +60,42 @@ class WeightedNumbers(LongNumbers):
         return f"{self.warps.rows} rows and {self.numbers} of {self.size} numbers a group"
 
     @property
+    def apart(self) -> bool:
+        """Whether numbers are two pieces already, which all warps need: where columns lie side by side, and memory
+        has room.
+        """
+        words = self.weights_at + self.box.tile * (4 * self.numbers + 2 * BESIDE)
+        return not self.scattered and words <= self.room
+
+    @property
+    def side(self) -> int:
+        """Columns whose pieces lie side by side, so that one load brings an item's share of both."""
+        return 2 if self.apart else 1
+
+    @property
+    def words(self) -> int:
+        """Words from one number to the next one."""
+        return self.side**2
+
+    @property
+    def line(self) -> int:
+        """Words of these columns' weights."""
+        return self.words * self.numbers
+
+    @property
+    def lines(self) -> int:
+        """So many a tile."""
+        return self.box.tile // self.side
+
+    @property
     def stride(self) -> int:
-        """Words from one column's weights to the next ones."""
-        return self.numbers + BESIDE
+        """Words of local memory from one line to the next one."""
+        return self.line + self.side * BESIDE
 
     @property
     def held_at(self) -> int:
         """Where the scalars begin, where items do not hold them: behind two tiles' weights."""
-        return self.weights_at + 2 * self.box.tile * self.stride
+        return self.weights_at + 2 * self.lines * self.stride
 
     @property
     def end(self) -> int:
@@ -81,4 +120,4 @@ class WeightedNumbers(LongNumbers):
     @property
     def parameters(self) -> list[str]:
         """The parameters of the kernel over all pairs for what is made of the weights."""
-        return ["__global const float *restrict weights", *self.centres]
+        return ["__global const uint *restrict weights", *self.centres]

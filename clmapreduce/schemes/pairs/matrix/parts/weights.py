@@ -63,13 +63,13 @@ class Weights:
     @property
     def padded(self) -> int:
         """Columns of one element of the batch whose numbers are kept."""
-        return self.domain.columns + self.text.box.tile
+        return -(-self.domain.columns // 2) * 2 + self.text.box.tile
 
     @property
     def scratch(self) -> dict[str, int]:
         """The arrays that these launches share with the one between them, in bytes."""
         text, batch = self.text, self.domain.batch
-        weights = 4 * self.padded * text.numbers * text.across * batch
+        weights = 4 * (self.padded // text.side) * text.line * text.across * batch
         return {WEIGHTS: weights, REDO: 4 * self.groups}
 
     @property
@@ -92,9 +92,14 @@ class Weights:
         return (WEIGHTS, *self._centre)
 
     @property
+    def padding(self) -> Arguments:
+        """Its argument behind the partition's."""
+        return (("idx", self.padded),)
+
+    @property
     def behind(self) -> Arguments:
         """Its arguments behind all others."""
-        return ("idx", self.padded), REDO
+        return *self.padding, REDO
 
     def stage(self) -> Stage:
         """The launch that computes the columns' numbers."""

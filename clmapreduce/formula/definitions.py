@@ -100,11 +100,20 @@ def _library(
     _define(name, arity, types, _by(real=text, complex_=complex_), getattr(np, name))
 
 
-def _with_sign(dtype: DType) -> str:
+def _with_sign(dtype: DType, number: str = "{0}", other: str = "{1}") -> str:
     """The bits of one number with the sign of another."""
     sign = f"{1 << 8 * dtype.itemsize - 1:#x}{'L' if dtype.itemsize == 8 else ''}"
     integer = "long" if dtype.itemsize == 8 else "int"
-    return f"as_{{V}}((as_{{M}}({{0}}) & ~({integer}){sign}) | (as_{{M}}({{1}}) & ({integer}){sign}))"
+    return f"as_{{V}}((as_{{M}}({number}) & ~({integer}){sign}) | (as_{{M}}({other}) & ({integer}){sign}))"
+
+
+def _signum(dtype: DType) -> str:
+    """Of floats without a branch: NVIDIA's compiler makes branches of three choices, 20 instructions instead of 4."""
+    if is_float(dtype) and dtype.itemsize >= 4:
+        return f"((({{0}} < {{zero}}) | ({{0}} > {{zero}})) ? {_with_sign(dtype, '{one}', '{0}')} : ({{0}} + {{zero}}))"
+    nan = "({0} != {0}) ? {0} : " if is_float(dtype) else ""
+    negative = "" if dtype.kind in "ub" else "({0} < {zero}) ? -{one} : "
+    return f"({nan}({{0}} > {{zero}}) ? {{one}} : {negative}{{zero}})"
 
 
 def _whole(rounding: Callable[..., Any]) -> Callable[..., Any]:
@@ -145,10 +154,7 @@ _define("power", 2, without_bool,
 _define("abs", 1, complex_part,
         _by(real="cmr_abs_{V}({0})", integer="(({0} < {zero}) ? {I}(-{U}({0})) : {0})", unsigned="({0})",
             boolean="({0})", complex_="hypot({0}.x, {0}.y)"), np.abs)  # fmt: skip
-_define("sign", 1, real_numeric,
-        _by(real="(({0} != {0}) ? {0} : ({0} > {zero}) ? {one} : ({0} < {zero}) ? -{one} : {zero})",
-            integer="(({0} > {zero}) ? {one} : ({0} < {zero}) ? -{one} : {zero})",
-            unsigned="(({0} > {zero}) ? {one} : {zero})"), np.sign)  # fmt: skip
+_define("sign", 1, real_numeric, _signum, np.sign)
 _define("minimum", 2, ordered, _propagating("<="), np.minimum)
 _define("maximum", 2, ordered, _propagating(">="), np.maximum)
 for _name, _sign in (("less", "<"), ("less_equal", "<="), ("greater", ">"), ("greater_equal", ">=")):

@@ -27,8 +27,8 @@ SUMS = frozenset({"add", "subtract", "difference", "minimum", "maximum"})
 QUOTIENTS = frozenset({"divide", "divide_fast"})
 INVERSES = QUOTIENTS | {"rsqrt_fast"}
 """Functions that are large where numbers are small."""
-FINITE = SUMS | {"multiply", "negative", "abs"}
-"""Functions that are finite where their arguments are, but for overflows."""
+FINITE = SUMS | {"multiply", "negative", "abs", "sqrt", "sqrt_fast"}
+"""Functions that are finite where their arguments are, but for overflows and roots of negative numbers."""
 
 
 @dataclass(frozen=True, eq=False)

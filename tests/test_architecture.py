@@ -150,7 +150,10 @@ COMPILERS_WORDS = re.compile(
     r"|#\s*include\b|\(\{(?=\s)"
 )
 OPENCL_ATTRIBUTES = {"aligned", "packed", "endian", "vec_type_hint", "work_group_size_hint", "reqd_work_group_size"}
-COMPILERS = ("vendor/clang", "vendor/nvidia", "vendor/intel", "vendor/pocl", "vendor/wide")
+COMPILERS = (
+    "vendor/clang", "vendor/nvidia", "vendor/nvidia/functions", "vendor/nvidia/matrices", "vendor/intel", "vendor/pocl",
+    "vendor/wide",
+)  # fmt: skip
 
 
 def foreign_words(text: str) -> set[str]:

@@ -33,16 +33,15 @@ count = weighted.lines * each
 e = f"({k} + item)"
 place = f"({tile})" + (f" / {side}" if side > 1 else "") + f" + {e} / {each}"
 column = f"places[{place}]" if weighted.scattered else place
-bounds = [f"item < {count - k}"] if k + size > count else []
+bound = [f"item < {count - k}"] if k + size > count else []
+line = f"({half}) * {weighted.lines} + {e} / {each}"
+to = f"(__local uint4 *)(memory + {weighted.weights_at} + ({line}) * {weighted.stride}) + {e} % {each}"
 %>
-{
-    __local uint4 *to = (__local uint4 *)(memory + ${weighted.weights_at} + ((${half}) * ${weighted.lines} + ${e} / ${each}) * ${weighted.stride}) + ${e} % ${each};
 % if weighted.again and not weighted.scattered:
-    if (${" && ".join([*bounds, f"{tile} + {e} / {each} * {side} >= end"])}) *to = (uint4)(0);
-    else
+if (${" && ".join([*bound, f"{tile} + {e} / {each} * {side} >= end"])}) *(${to}) = (uint4)(0);
+else
 % endif
-    ${f"if ({bounds[0]})" if bounds else ""} cmr_copy_async_uint4(to, my_weights + (size_t)(${column}) * ${each} + ${e} % ${each});
-}
+${f"if ({bound[0]})" if bound else ""} cmr_copy_async_uint4(${to}, my_weights + (size_t)(${column}) * ${each} + ${e} % ${each});
 % endfor
 </%def>
 ## The item's scalars, p{v}_{c}. declare_column: gives the terms of its column number c. bounded: whether they are 0 for columns beyond the last, whose weights may be

@@ -20,6 +20,7 @@ from clmapreduce.device.runtime import source_of
 from clmapreduce.domain.dense import Pairwise
 from clmapreduce.pairwise.call import PairCall, prepare_pairs
 from clmapreduce.reductions.pairs import PAIR_REDUCTIONS
+from clmapreduce.schemes.pairs.matrix import exponentials as scheme
 from clmapreduce.schemes.pairs.matrix.boxes import MATRIX_WIDE_CPU, MATRIX_WIDE_FEW, MatrixWideBox
 from clmapreduce.schemes.pairs.matrix.exponentials import Exponentials, wide_factoring_of
 from clmapreduce.vector import OPERATIONS, Variable
@@ -38,19 +39,18 @@ EPS = float(np.finfo("f4").eps)
 
 
 def run(
-    call: PairCall, arrays: Any, context: cm.Context, ranges: Any = None, beside: bool = False, numbers: int = 0
+    call: PairCall, arrays: Any, context: cm.Context, ranges: Any = None, beside: bool = False, **changes: int
 ) -> Any:
-    """The results of the scheme. numbers: of a group, in blocks of 8, where there are more than usual."""
+    """The results of the scheme. changes: of its box."""
     cpu, few = context.facts.kind == "cpu", MATRIX_WIDE_FEW[3]
     if beside and cpu:
         pytest.skip("pieces are kept on CPUs in either case")
     box = MATRIX_WIDE_CPU if cpu else few if beside else MatrixWideBox(128, 2, 32)
-    box = replace(box, numbers=numbers or box.numbers)
+    box = replace(box, **changes)
     prepared = prepare_pairs(call, arrays, Options("parallel", context), box, ranges)
     assert isinstance(prepared, Prepared)
     names = [stage.spec.template for stage in prepared.executable.plan.stages]
-    expected = [f"pairwise_{name}" for name in ("matrix_pack", "matrix_wide", "weights", "matrix_weighted", "matrix_redo")]
-    assert names[:5] == [f"kernel/matrix/{name}" for name in expected]
+    assert names[:2] == ["kernel/matrix/pairwise_matrix_pack", "kernel/matrix/pairwise_matrix_wide"]
     return prepared.run()[0]
 
 
@@ -164,6 +164,39 @@ def test_weights_far_below_those_of_far_columns(context: cm.Context, rng: np.ran
         assert_products(run(call, arrays, context, beside=beside), exponents(arrays[x], arrays[y]), weights, far)
 
 
+def test_far_groups_in_stretches_that_are_no_whole_tiles(context: cm.Context, rng: np.random.Generator) -> None:
+    """The columns behind a stretch are the next one's."""
+    x, y, b = Variable(0, 3, 0), Variable(1, 3, 1), Variable(2, 12, 1)
+    call = PairCall(F["Exp"](-F["SqDist"](x, y)) * b, PAIR_REDUCTIONS["Sum"], 1)
+    arrays = {x: 8 * points(rng, 50, 3), y: 8 * points(rng, 1001, 3), b: rng.normal(size=(1001, 12)).astype("f4")}
+    for tile in (16, 48):
+        result = run(call, arrays, context, tile=tile)
+        assert_products(result, exponents(arrays[x], arrays[y]), arrays[b])
+
+
+def test_weights_that_have_no_pieces(context: cm.Context, rng: np.random.Generator) -> None:
+    """The largest float, which rounding to 11 bits makes infinite: such groups are left to the formula."""
+    x, y, b = Variable(0, 3, 0), Variable(1, 3, 1), Variable(2, 12, 1)
+    call = PairCall(F["Exp"](-F["SqDist"](x, y)) * b, PAIR_REDUCTIONS["Sum"], 1)
+    xs, ys, weights = 8 * points(rng, 40, 3), 8 * points(rng, 90, 3), rng.normal(size=(90, 12)).astype("f4")
+    weights[17, 5] = np.finfo("f4").max
+    result = run(call, {x: xs, y: ys + 1, b: weights}, context)
+    assert np.isfinite(result).all()
+    assert_products(result, exponents(xs, (ys + 1).astype("f4")), weights)
+
+
+def test_near_groups_are_computed_once(
+    context: cm.Context, rng: np.random.Generator, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Launches for far ones leave them as they are, to the last bit."""
+    x, y, b = Variable(0, 3, 0), Variable(1, 3, 1), Variable(2, 20, 1)
+    call = PairCall(F["Exp"](-F["SqDist"](x, y)) * b, PAIR_REDUCTIONS["Sum"], 1)
+    arrays = {x: points(rng, 70, 3), y: points(rng, 193, 3), b: rng.normal(size=(193, 20)).astype("f4")}
+    result = run(call, arrays, context)
+    monkeypatch.setattr(scheme, "where_marked", lambda stages, redo: [])
+    np.testing.assert_array_equal(run(call, arrays, cm.Context(context.device)), result)
+
+
 def test_groups_that_give_up_with_many_numbers(context: cm.Context, rng: np.random.Generator) -> None:
     """More than an item takes: several share a row."""
     x, y, b = Variable(0, 3, 0), Variable(1, 3, 1), Variable(2, 45, 1)
@@ -209,7 +242,7 @@ def test_blocks_of_pairs(context: cm.Context, rng: np.random.Generator, backend:
     x, y, b = Variable(0, 3, 0), Variable(1, 3, 1), Variable(2, 20, 1)
     call = PairCall(F["Exp"](-F["SqDist"](x, y)) * b, PAIR_REDUCTIONS["Sum"], 1, backend=backend)
     for rows, columns in ((1, 1), (70, 31), (33, 300), (90, 1000)):
-        blocks, wide = drawn_blocks(rng, rows, columns), float(rng.choice([1, 8]))
+        blocks, wide = drawn_blocks(rng, rows, columns), 1 if columns < 100 else 8
         arrays = {v: (points(rng, n, 3) * wide).astype("f4") for v, n in ((x, rows), (y, columns))}
         arrays[b] = rng.normal(size=(columns, 20)).astype("f4")
         exponent = np.where(mask_of(blocks), exponents(arrays[x], arrays[y]), -np.inf)

@@ -18,7 +18,13 @@ from clmapreduce.calls.options import Options
 from clmapreduce.calls.prepared import Prepared
 from clmapreduce.pairwise.call import PairCall, prepare_pairs
 from clmapreduce.reductions.pairs import PAIR_REDUCTIONS
-from clmapreduce.schemes.pairs.matrix.boxes import MATRIX_WEIGHTED, MATRIX_WEIGHTED_CPU, MatrixWeightedBox
+from clmapreduce.schemes.pairs.matrix.boxes import (
+    MATRIX_WEIGHTED,
+    MATRIX_WEIGHTED_CPU,
+    MatrixWeightedBox,
+    matrix_again_box,
+)  # fmt: skip
+from clmapreduce.schemes.pairs.matrix.parts.fragments import FragmentLayout
 from clmapreduce.schemes.pairs.matrix.weighted import suits_weights
 from clmapreduce.vector import OPERATIONS, Variable, Vector
 
@@ -172,3 +178,13 @@ def test_what_suits_the_scheme() -> None:
     assert not suits_weights(layout_of(f"{laplacian}*Vj(2,40)", code="f8"), PARALLEL)
     for text in (laplacian, f"{laplacian}*(Vi(2,40)-Vj(3,40))", "Exp(-SqDist(Vi(0,40),Vj(1,40)))*Vj(2,40)"):
         assert not suits_weights(layout_of(text), PARALLEL), text
+
+
+@pytest.mark.parametrize("rows", [16, 32, 48, 64, 128])
+@pytest.mark.parametrize("blocks", [1, 3, 8, 13])
+def test_boxes_of_groups_that_are_computed_again(rows: int, blocks: int) -> None:
+    """They have the rows of the groups of before, in warps of 32 items."""
+    for terms in (3, 24):
+        box = matrix_again_box(rows, blocks, terms)
+        assert FragmentLayout(box.block, box.across, box.rows).rows == rows and box.block % 32 == 0
+        assert box.numbers == blocks

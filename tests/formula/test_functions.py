@@ -340,6 +340,20 @@ def test_lanes_have_names_for_every_width() -> None:
     assert [c_name(np.dtype("f4"), lanes) for lanes in LANES] == ["float", "float2", "float4", "float8", "float16"]
 
 
+@pytest.mark.parametrize("dtype", ["f2", "f4", "f8"])
+def test_signs_are_numpys_to_the_bit(dtype: str, context: cm.Context) -> None:
+    """Zeros of either sign, the smallest numbers, infinities, NaN; lengths that fill vectors and leave some over."""
+    if dtype == "f8" and not context.facts.fp64:
+        pytest.skip("no such numbers here")
+    kind = np.finfo(dtype)
+    one = np.array([0.0, -0.0, 1.5, -2, kind.tiny, -kind.tiny, np.inf, -np.inf, np.nan], dtype)
+    x = np.tile(one, 15)
+    result = np.asarray(cm.Map(cm.math.sign)(x, context=context))
+    np.testing.assert_array_equal(result, np.sign(x))
+    known = ~np.isnan(x)
+    np.testing.assert_array_equal(np.signbit(result[known]), np.signbit(np.sign(x[known])))
+
+
 @pytest.mark.parametrize("code", ["f2", "f4", "f8"])
 def test_abs_clears_the_sign_and_nothing_else(
     context: cm.Context, mode: str, rng: np.random.Generator, code: str

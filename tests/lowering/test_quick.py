@@ -91,3 +91,12 @@ def test_all_numbers_of_a_vector_have_floors() -> None:
     _, quick = quick_of(f"Concat(Log(1+{DISTANCE}),{DISTANCE})")
     assert quick is not None
     assert [number(quick.quick, node) for node in quick.quick.values[2:]] == pytest.approx([LOG, 0.0])
+
+
+@pytest.mark.parametrize("argument", [DISTANCE, f"Sqrt({DISTANCE})"])
+def test_floors_of_finite_numbers_have_no_choice(argument: str) -> None:
+    """x log x is 0 for 0, and so is its floor: x times a number. A root of a negative number spoils the term as well."""
+    _, quick = quick_of(f"XLogX({argument})*Vj(2,1)")
+    assert quick is not None
+    term, floor = ([n.function.name for n in postorder([node]) if isinstance(n, Apply)] for node in quick.quick.values)
+    assert "where" in term and "where" not in floor

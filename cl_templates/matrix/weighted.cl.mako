@@ -22,7 +22,8 @@ const uint2 pieces = cmr_number_pieces_uint2(weight);
 __global uint *put = weights + (size_t)(${column} / 2) * ${stride} + (${number}) * 4 + ${column} % 2;
 put[0] = pieces.x; put[2] = pieces.y;
 </%def>
-## Starts the copy of a tile's weights to local memory; of groups that another launch left undone, weights behind the stretch of columns are 0. tile: C text of its first column; for blocks of pairs, of its start in `places`.
+## Starts the copy of a tile's weights to local memory. Of groups that another launch left undone, weights behind the stretch of columns are 0. tile: C text of
+## its first column; for blocks of pairs, of its start in `places`.
 <%def name="bring_weights(weighted, half, tile)">
 <%
 each, size, side = weighted.line // 4, weighted.box.block, weighted.side

@@ -1,4 +1,5 @@
-## Warps, memory and floats of 16 bits in PTX, where that is faster than OpenCL C on NVIDIA. This file and its folder are the only place with inline assembly. Only *.sync forms: warps do not run in lock-step on Volta and later.
+## Warps, memory and floats of 16 bits in PTX, where that is faster than OpenCL C on NVIDIA. This file and its folder are the only place with inline assembly.
+## Only *.sync forms: warps do not run in lock-step on Volta and later.
 <%namespace name="arithmetic" file="portable/arithmetic.cl.mako"/>
 <%namespace name="places" file="portable/places.cl.mako"/>
 <%! from cl_templates.vectors import split, typed %>

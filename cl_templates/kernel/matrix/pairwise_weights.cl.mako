@@ -1,5 +1,6 @@
 ## cmr_pairwise_weights: the factors of columns at every number, contiguous for a block of numbers, for cmr_pairwise_matrix_chained and cmr_pairwise_matrix_weighted.
-##   in…  the pair's inputs      centre  subtracted from the numbers, if there is one      weights [batch][block][padded][number]  zeros after the last column and number; or [batch][block][padded / 2][number][4], the pieces of two columns
+##   in…  the pair's inputs      centre  subtracted from the numbers, if there is one
+##   weights [batch][block][padded][number], zeros after the last column and number; or [batch][block][padded / 2][number][4], the pieces of two columns
 ##   columns, padded  of one element of the batch, and as whole tiles
 ##   Local memory: none. Barriers: none.
 <%namespace name="mode" file="/mode/${context['compute_mode']}.cl.mako"/>

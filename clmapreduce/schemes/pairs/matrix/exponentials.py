@@ -1,5 +1,6 @@
 """Sums of exponentials times long weights by matrix instructions, of which the first compute the exponents and the
-others multiply the exponentials by the weights; where data leaves these too few digits, as the formula says.
+others multiply the exponentials by the weights. Where data leaves these too few digits, the exponentials come from
+the formula; and where sums are not finite then, their products too.
 """
 
 from __future__ import annotations

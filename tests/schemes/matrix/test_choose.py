@@ -30,6 +30,7 @@ from clmapreduce.schemes.pairs.matrix.boxes import (
 from clmapreduce.schemes.pairs.matrix.few import FewNumbers
 from clmapreduce.schemes.pairs.matrix.parts.fragments import FragmentLayout
 from clmapreduce.schemes.pairs.matrix.parts.products import long_products
+from clmapreduce.schemes.pairs.matrix.weighted import WeightedKernel
 from clmapreduce.schemes.pairs.problem import PairProblem
 from clmapreduce.schemes.pairs.registry import choose
 
@@ -86,6 +87,15 @@ def test_what_is_left_of_long_vectors_fits_the_cache_of_instructions() -> None:
     """Functions of pairs that test their arguments, and a logsumexp, have half the columns."""
     for text, op, columns in (("Rsqrt(1+{0})", "Sum", 8), ("Log(1+{0})", "Sum", 4), ("Cos({0})*Vj(2,3)", "Sum", 4), ("Log(Vi(2,1))*Rsqrt(1+{0})", "Sum", 8), ("Rsqrt(1+{0})", "LogSumExp", 4)):
         assert choice(layout_of(text.format("SqDist(Vi(0,40),Vj(1,40))"), op)).columns == columns, (text, op)
+
+
+def test_much_text_has_fewer_columns_beside_long_weights_too() -> None:
+    """But many blocks of numbers have half of them in any case."""
+    for text, size, columns in (("Rsqrt(1+{0})", 16, 8), ("Log(1+{0})", 16, 4), ("Cos({0})", 20, 4), ("Rsqrt(1+{0})", 40, 4)):
+        passes = passes_of(form_of(f"{text.format('SqDist(Vi(0,8),Vj(1,8))')}*Vj(2,{size})"))
+        plan = passes.plan(Setting(Pairwise(10**5, 10**5, 1, 10**7), PARALLEL, NEW), (np.dtype("f4"),))
+        boxes = [stage.spec.box for stage in plan.stages if isinstance(stage.spec, WeightedKernel)]
+        assert [box.columns for box in boxes] == [columns], (text, size)
 
 
 def test_crowded_registers_are_left_to_items_of_rows() -> None:

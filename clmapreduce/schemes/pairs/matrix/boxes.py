@@ -374,14 +374,14 @@ WEIGHTED_TERMS = 12
 
 
 def matrix_weighted_box(
-    numbers: int, terms: int, padded: Callable[[int], float] | None = None
+    numbers: int, terms: int, padded: Callable[[int], float] | None = None, heavy: bool = False
 ) -> MatrixWeightedBox:  # fmt: skip
-    """The box for scalars, of any formula, and so many numbers of the column. terms: numbers kept per row. padded: as
-    above.
+    """The box for scalars, of any formula, and so many numbers of the column. terms: numbers kept per row. padded,
+    heavy: as for inner products of long vectors.
     """
     like = matrix_chained_box(numbers, padded)
     rows = min(like.rows, 2) if terms <= WEIGHTED_TERMS else 1
-    columns = 2 * MATRIX_WEIGHTED.columns if like.numbers <= CHAINED_FEW else MATRIX_WEIGHTED.columns
+    columns = MATRIX_WEIGHTED.columns * (2 if like.numbers <= CHAINED_FEW and not heavy else 1)
     box = replace(MATRIX_WEIGHTED, block=like.block, rows=rows, columns=columns)
     return replace(box, numbers=like.numbers, chains=like.chains)
 

@@ -24,7 +24,7 @@ from clmapreduce.schemes.pairs.matrix.parts.weighted_numbers import WeightedNumb
 from clmapreduce.schemes.pairs.matrix.parts.weights import WEIGHTS, Weights
 from clmapreduce.schemes.pairs.matrix.scheme import MatrixScheme
 from clmapreduce.schemes.pairs.merge import targets_of
-from clmapreduce.schemes.pairs.parts.pair_formulas import PairText, is_product
+from clmapreduce.schemes.pairs.parts.pair_formulas import PairText, is_product, tested_of
 from clmapreduce.schemes.pairs.parts.value_blocks import flat
 from clmapreduce.schemes.pairs.problem import PairProblem, places
 from clmapreduce.schemes.pairs.scheme import GROUPS
@@ -177,10 +177,10 @@ class Weighted(MatrixScheme[MatrixWeightedBox]):
         expansion = self.long_form.pair.expansion
         if expansion is None or not self.suits:
             return None
-        terms = self.long_form.pair.scalar.terms
-        if max(len(terms.rows), len(terms.columns)) > MOST_TERMS:
+        scalar, padded = self.long_form.pair.scalar, self.domain.padded(ALIGNED)
+        if max(len(scalar.terms.rows), len(scalar.terms.columns)) > MOST_TERMS:
             return None
-        return matrix_weighted_box(expansion.size, len(terms.rows), self.domain.padded(ALIGNED))
+        return matrix_weighted_box(expansion.size, len(scalar.terms.rows), padded, bool(tested_of(scalar)))
 
     def fits(self, box: MatrixWeightedBox) -> bool:
         return super().fits(box) and box.block // 32 % box.across == 0

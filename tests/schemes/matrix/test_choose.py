@@ -89,6 +89,16 @@ def test_what_is_left_of_long_vectors_fits_the_cache_of_instructions() -> None:
         assert choice(layout_of(text.format("SqDist(Vi(0,40),Vj(1,40))"), op)).columns == columns, (text, op)
 
 
+def test_groups_are_computed_again_by_matrix_instructions_where_weights_have_room() -> None:
+    """A gigabyte of pieces, eight bytes a number; else as the formula says at once."""
+    for columns, launches in ((10**5, 1), (10**6, 1), (10**7, 0)):
+        passes = passes_of(form_of(f"{GAUSS.format(3)}*Vj(2,64)"))
+        plan = passes.plan(Setting(Pairwise(10**5, columns, 1, 10**9), PARALLEL, NEW), (np.dtype("f4"),))
+        names = [stage.spec.template for stage in plan.stages]
+        assert [names.count(f"kernel/matrix/pairwise_{n}") for n in ("weights", "matrix_weighted")] == [launches] * 2
+        assert names.count("kernel/matrix/pairwise_matrix_redo") == 1
+
+
 def test_much_text_has_fewer_columns_beside_long_weights_too() -> None:
     """But many blocks of numbers have half of them in any case."""
     for text, size, columns in (("Rsqrt(1+{0})", 16, 8), ("Log(1+{0})", 16, 4), ("Cos({0})", 20, 4), ("Rsqrt(1+{0})", 40, 4)):

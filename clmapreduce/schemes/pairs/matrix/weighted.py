@@ -35,6 +35,8 @@ MOST_TERMS = 24
 """Numbers of a row, or of a column, that registers and local memory have room for beside weights."""
 MOST_STAGED = 128
 """Columns beyond which items of a group have no column of their own to stage: local memory is dear."""
+MOST_SCRATCH = 1 << 30
+"""Bytes that the weights' pieces may take for groups that are computed again, of which there may be none."""
 
 
 def suits_weights(layout: PairProblem, mode: ComputeMode) -> bool:
@@ -140,7 +142,7 @@ def weighted_again(
 ) -> Launches:  # fmt: skip
     """The launches that compute the groups of `rows` rows and `blocks` blocks of numbers that another one left undone,
     with scalars as the formula says. Groups whose sums are not finite stay undone. There are none where registers have
-    no room for the scalars' numbers.
+    no room for the scalars' numbers, or memory for the weights.
     """
     terms = layout.pair.scalar.terms
     if not suits_weights(layout, mode) or max(len(terms.rows), len(terms.columns)) > MOST_TERMS:
@@ -151,7 +153,10 @@ def weighted_again(
 
     box = matrix_again_box(rows, blocks, len(terms.rows))
     weighted = shrink_to_fit(box, tiling, _narrower, facts.local_memory)[1]
-    return Launches([weighted.weights.stage(), weighted.stage()], {WEIGHTS: weighted.weights.scratch[WEIGHTS]})
+    nbytes = weighted.weights.scratch[WEIGHTS]
+    if nbytes > MOST_SCRATCH:
+        return Launches([], {})
+    return Launches([weighted.weights.stage(), weighted.stage()], {WEIGHTS: nbytes})
 
 
 class Weighted(MatrixScheme[MatrixWeightedBox]):

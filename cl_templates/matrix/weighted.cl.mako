@@ -73,7 +73,8 @@ if (count < ${weighted.box.tile}) {
 }
 % endif
 </%def>
-## Adds a tile's products of some blocks of numbers, in sums separate from earlier ones; their last digits have separate sums too.
+## Adds a tile's products of some blocks of numbers, in sums separate from earlier ones; their last digits have separate sums too. Scalars are rounded where sums
+## of numbers become small differences, else cut off.
 <%def name="add_products(weighted, blocks)">
 <%
 rows, stride = weighted.box.rows, weighted.stride
@@ -90,7 +91,7 @@ const uint4 w${n}_${b} = cmr_matrix_apart_uint4(cmr_matrix_numbers_uint2(${share
 % endif
 % for r in range(rows):
 % for kind in ("rest", "sum"):
-${kind}${r}_${b} = cmr_matrix_${kind}_float4(${kind}${r}_${b}, a${r}_${n}, w${n}_${b}, memory, lane);
+${kind}${r}_${b} = cmr_matrix_${kind}${'' if weighted.centre else '_cut'}_float4(${kind}${r}_${b}, a${r}_${n}, w${n}_${b}, memory, lane);
 % endfor
 % endfor
 % endfor

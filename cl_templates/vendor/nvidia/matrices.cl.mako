@@ -17,7 +17,7 @@ INLINE ${T} cmr_${name}_${T}(${T} c, uint4 a, uint2 b, __local const uint *memor
 </%def>
 <%def name="matrix_product(T)">${_product(T, "matrix_product", "f16")}</%def>
 <%def name="matrix_bfloat(T)">${_product(T, "matrix_bfloat", "bf16")}</%def>
-## Floats as two pieces of 11 bits: numbers are rounded, once for all rows, scalars cut off. The low piece is 2^12 times itself, or it would be 0 where units
+## Floats as two pieces of 11 bits: numbers are rounded, once for all rows. So are scalars; or cut off, which saves an instruction each. The low piece is 2^12 times itself, or it would be 0 where units
 ## take no denormals.
 <%def name="number_pieces(T)">
 INLINE ${T} cmr_number_pieces_${T}(float x) {
@@ -44,21 +44,25 @@ INLINE ${T} cmr_matrix_apart_${T}(uint2 b) {
     asm("mma.sync.aligned.m16n8k8.row.col.f32.tf32.tf32.f32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%0, %1, %2, %3};"
         : "+f"(c.x), "+f"(c.y), "+f"(c.z), "+f"(c.w) : "r"(${a}.x), "r"(${a}.y), "r"(${a}.z), "r"(${a}.w), "r"(${b[0]}), "r"(${b[1]}));
 </%def>
-<%def name="matrix_sum(T)">
-INLINE ${T} cmr_matrix_sum_${T}(${T} c, uint4 a, uint4 b, __local const uint *memory, int lane) {
-    const uint4 ah = a & 0xffffe000u;
+<%def name="_sum(T, name, a)">
+INLINE ${T} cmr_${name}_${T}(${T} c, uint4 a, uint4 b, __local const uint *memory, int lane) {
+    const uint4 ah = ${a} & 0xffffe000u;
     ${_add("ah", ("b.x", "b.y"))}
     return c;
 }
 </%def>
-<%def name="matrix_rest(T)">
-INLINE ${T} cmr_matrix_rest_${T}(${T} c, uint4 a, uint4 b, __local const uint *memory, int lane) {
-    const uint4 ah = a & 0xffffe000u, al = as_uint4((as_float4(a) - as_float4(ah)) * 4096.0f);
+<%def name="matrix_sum(T)">${_sum(T, "matrix_sum", "(a + 0x1000u)")}</%def>
+<%def name="matrix_sum_cut(T)">${_sum(T, "matrix_sum_cut", "a")}</%def>
+<%def name="_rest(T, name, a)">
+INLINE ${T} cmr_${name}_${T}(${T} c, uint4 a, uint4 b, __local const uint *memory, int lane) {
+    const uint4 ah = ${a} & 0xffffe000u, al = as_uint4((as_float4(a) - as_float4(ah)) * 4096.0f);
     ${_add("al", ("b.x", "b.y"))}
     ${_add("ah", ("b.z", "b.w"))}
     return c;
 }
 </%def>
+<%def name="matrix_rest(T)">${_rest(T, "matrix_rest", "(a + 0x1000u)")}</%def>
+<%def name="matrix_rest_cut(T)">${_rest(T, "matrix_rest_cut", "a")}</%def>
 <%def name="matrix_start(T)">
 INLINE ${T} cmr_matrix_start_${T}(uint4 a, uint2 b, __local const uint *memory, int lane) {
     ${T} c;

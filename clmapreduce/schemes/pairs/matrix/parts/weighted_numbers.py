@@ -2,9 +2,10 @@
 scalars of a tile: these become row operands, and the weights are brought to local memory tile by tile.
 
 The instructions take floats with all of their exponents, as two pieces of 11 bits each (tf32): no row and no column
-needs a scale, and whatever the magnitudes are, a product is off by 2⁻²⁰ of itself at most. Infinities and NaN have no
-pieces: they leave no sum of theirs finite, and a group that ends up with such a sum is computed again as the formula
-says.
+needs a scale, and whatever the magnitudes are, a product is off by 2⁻²⁰ of itself at most. Where numbers have a centre,
+sums become small differences: there scalars are rounded, not cut off, and a product is off by 2⁻²¹. Infinities and NaN
+have no pieces: they leave no sum of theirs finite, and a group that ends up with such a sum is computed again as the
+formula says.
 """
 
 from __future__ import annotations

@@ -1,5 +1,6 @@
 ## Defs of kernels that multiply scalars by long weights with matrix instructions; `item` and `lane` are declared.
 <%namespace name="accumulators" file="/pairs/accumulators.cl.mako"/>
+<%namespace name="few" file="/matrix/few_numbers.cl.mako"/>
 ## Moves the centre of numbers, if there is one, to its part for an element of the batch.
 <%def name="offset_centre(weighted, batch)">
 % if weighted.centre:
@@ -66,12 +67,66 @@ float ${", ".join(f"p{v}_{c}" for c in weighted.columns)};
 }
 % endfor
 % if bounded or weighted.scattered:
+${leave_out(weighted)}
+% endif
+</%def>
+## Scalars of columns beyond the last are 0.
+<%def name="leave_out(weighted)">
 if (count < ${weighted.box.tile}) {
 % for c in weighted.columns:
-    if (${weighted.column_place(c)} >= count) ${" = ".join(f"p{v}_{c}" for v in mine)} = 0.0f;
+    if (${weighted.column_place(c)} >= count) ${" = ".join(f"p{v}_{c}" for v in weighted.warps.mine)} = 0.0f;
 % endfor
 }
+</%def>
+## The same scalars, made of products of three pieces a number. at: C text of where the terms of the tile's columns begin.
+<%def name="multiply_scalars(weighted, at)">
+<% matrix, mine = weighted.matrix, weighted.warps.mine %>
+% for v in mine:
+float ${", ".join(f"p{v}_{c}" for c in weighted.columns)};
+% endfor
+% for n in range(weighted.box.columns):
+{
+    ${few.multiply(matrix, f"(half_now * {weighted.box.columns} + {n})")}
+    ${few.read_terms(f"({at}) / 8 + {n}", 0, matrix.pairs)}
+% for v in mine:
+% for c in range(2):
+<% statements, (text,) = matrix.valued(v, c) %>
+    { ${statements} p${v}_${2 * n + c} = ${text}; }
+% endfor
+% endfor
+}
+% endfor
+% if weighted.scattered:
+${leave_out(weighted)}
 % endif
+</%def>
+## Starts the copy of a tile's operands of these products. tile: as for the weights.
+<%def name="bring_operands(weighted, half, tile)">
+<%
+matrix, size = weighted.matrix, weighted.box.block
+each = 2 * matrix.steps
+count = weighted.box.tile * each
+block = f"(({half}) * {weighted.box.columns})"
+%>
+% if not weighted.scattered:
+const int packed_words = (int)min((idx)${count}, (idx)(((columns + 7) / 8 - (${tile}) / 8) * ${8 * each}));
+__global const uint4 *packed_tile = fine_columns + ${few.packed_place(matrix, f"({tile})", 0, 0)};
+% endif
+% for k in range(0, count, size):
+<%
+w = f"({k} + item)"
+to = f"(__local uint4 *)(memory + {matrix.column_operand(block, 0)})"
+%>
+${f"if (item < {count - k})" if k + size > count else ""} {
+% if weighted.scattered:
+    const int s = ${w} / ${each}, part = ${w} % ${each};
+    const idx column = places[${tile} + s];
+    cmr_copy_async_uint4(${to} + (s / 8 * ${matrix.steps} + part / 2) * 16 + s % 8 * 2 + part % 2, fine_columns + ${few.packed_place(matrix, "column", "part / 2", "part % 2")});
+% else:
+    cmr_copy_async_uint4(${to} + ${w}, packed_tile + (${w} < packed_words ? ${w} : packed_words - ${8 * each} + ${w} % ${8 * each}));
+% endif
+}
+% endfor
 </%def>
 ## Adds a tile's products of some blocks of numbers, in sums separate from earlier ones; their last digits have separate sums too. Scalars are rounded where sums
 ## of numbers become small differences, else cut off.
@@ -91,7 +146,7 @@ const uint4 w${n}_${b} = cmr_matrix_apart_uint4(cmr_matrix_numbers_uint2(${share
 % endif
 % for r in range(rows):
 % for kind in ("rest", "sum"):
-${kind}${r}_${b} = cmr_matrix_${kind}${'' if weighted.centre else '_cut'}_float4(${kind}${r}_${b}, a${r}_${n}, w${n}_${b}, memory, lane);
+${kind}${r}_${b} = cmr_matrix_${kind}${'' if weighted.centre else '_cut'}_float4(${kind}${r}_${b}, h${r}_${n}, w${n}_${b}, memory, lane);
 % endfor
 % endfor
 % endfor
@@ -114,7 +169,7 @@ ${weighted.acc(v, b, c)}_total0 += fma(rest${part}, ${weighted.rest}f, sum${part
 words = ", ".join(f"as_uint(p{2 * r + side}_{2 * n + c})" for c in range(2) for side in range(2))
 at = f"{weighted.held_at} + ((warp * {rows} + {r}) * {columns} + {n}) * 128"
 %>
-const uint4 a${r}_${n} = cmr_matrix_hold_uint4((uint4)(${words}), memory, ${at}, lane);
+const uint4 h${r}_${n} = cmr_matrix_hold_uint4((uint4)(${words}), memory, ${at}, lane);
 % endfor
 % endfor
 % if not weighted.registers:

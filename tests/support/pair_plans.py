@@ -291,6 +291,11 @@ def every_matrix_plan(facts: Facts) -> Iterator[tuple[str, Plan]]:
     yield "weighted matrices split", plan(layout_of(values, backend="2D"), 70, 100_000, box=weighted_box)
     yield "weighted matrices of blocks", plan(layout_of(values), 10_000, 10_000, box=weighted_box, sparse=True)
     wide = replace(MATRIX_WIDE_CPU, block=box.block)
+    again = replace(wide, fine=1)
+    for sparse in (False, True):
+        yield f"matrix wide again {sparse}", plan(
+            layout_of("Exp(-SqDist(Vi(0,5),Vj(1,5)))*Vj(2,40)"), 1000, 10_000, box=again, sparse=sparse
+        )
     yield "matrix wide", plan(layout_of("Exp(-SqDist(Vi(0,3),Vj(1,3)))*Vj(2,40)"), 1000, 10_000, box=wide)
     yield (
         "matrix wide of blocks",

@@ -1,7 +1,7 @@
 ## cmr_pairwise_matrix_columns: columns as operands of matrix instructions, in three pieces a number, for the groups of cmr_pairwise_matrix that gave up.
 ##   An item packs one column. Every group computes the centre, and the rows' scales, from the same few rows and columns. Without groups that gave up there is no work.
 ##   in…  the pair's inputs      redo [marks]  not 0 where a group gave up      rows, columns  of one element of the batch      blocks  groups of one
-##   fine_columns [batch][8 columns][instruction][column][half]  pieces      fine_far [batch][column]  1 where they cannot represent the column
+##   fine_columns [batch][8 columns][instruction][column][half]  pieces, of the last column beyond it      fine_far [batch][column]  1 where they cannot represent the column
 ##   fine_facts [batch]  the centre, and the scale of each product      Local memory: numbers of the samples. Barriers: 6.
 <%namespace name="mode" file="/mode/${context['compute_mode']}.cl.mako"/>
 <%namespace name="few" file="/matrix/few_numbers.cl.mako"/>
@@ -75,19 +75,18 @@ ${mode.open_kernel("cmr_pairwise_matrix_columns", matrix.exact.parameters() + re
     const float scale${p} = fmin(fmax(balance${p}, 0x1p-60f), 0x1p60f);
     ${few.declare_unit(matrix, p)}
 % endfor
-    const idx column = group % blocks * ${block} + item;
-    if (todo && column < columns) {
-        const size_t place = (size_t)batch * columns + column;
+    const idx place = group % blocks * ${block} + item, column = min(place, (idx)(columns - 1));
+    if (todo && place < (columns + 7) / 8 * 8) {
         int far = 0;
 % for p in products:
         {
             ${few.declare_column(matrix, p, "column", "far = 1;")}
 % for step, word, words in matrix.column_pieces(p):
-            fine_columns[${few.packed_place(matrix, "column", step, word // 4)}] = (uint4)(${few.pieces_of(words)});
+            fine_columns[${few.packed_place(matrix, "place", step, word // 4)}] = (uint4)(${few.pieces_of(words)});
 % endfor
         }
 % endfor
-        fine_far[place] = far;
+        if (place < columns) fine_far[(size_t)batch * columns + column] = far;
     }
     if (todo && group % blocks == 0 && item == 0) {
         fine_facts += batch * ${matrix.facts};

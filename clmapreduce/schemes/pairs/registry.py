@@ -15,7 +15,7 @@ from clmapreduce.schemes.pairs.matrix.few import FewNumbers
 from clmapreduce.schemes.pairs.matrix.long_products import LongProducts
 from clmapreduce.schemes.pairs.matrix.nearest import NearestColumns
 from clmapreduce.schemes.pairs.matrix.scheme import MatrixScheme
-from clmapreduce.schemes.pairs.matrix.weighted import Weighted
+from clmapreduce.schemes.pairs.matrix.weighted.scheme import Weighted
 from clmapreduce.schemes.pairs.problem import PairProblem
 from clmapreduce.schemes.pairs.quick_rows import QuickRows
 from clmapreduce.schemes.pairs.rows import Rows

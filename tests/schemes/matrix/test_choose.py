@@ -30,7 +30,7 @@ from clmapreduce.schemes.pairs.matrix.boxes import (
 from clmapreduce.schemes.pairs.matrix.few import FewNumbers
 from clmapreduce.schemes.pairs.matrix.parts.fragments import FragmentLayout
 from clmapreduce.schemes.pairs.matrix.parts.products import long_products
-from clmapreduce.schemes.pairs.matrix.weighted import WeightedKernel
+from clmapreduce.schemes.pairs.matrix.weighted.launch import WeightedKernel
 from clmapreduce.schemes.pairs.problem import PairProblem
 from clmapreduce.schemes.pairs.registry import choose
 

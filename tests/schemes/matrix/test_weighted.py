@@ -25,7 +25,7 @@ from clmapreduce.schemes.pairs.matrix.boxes import (
     matrix_again_box,
 )  # fmt: skip
 from clmapreduce.schemes.pairs.matrix.parts.fragments import FragmentLayout
-from clmapreduce.schemes.pairs.matrix.weighted import suits_weights
+from clmapreduce.schemes.pairs.matrix.weighted.launch import suits_weights
 from clmapreduce.vector import OPERATIONS, Variable, Vector
 
 pytestmark = pytest.mark.drawn(seldom="pocl")

@@ -43,7 +43,8 @@ class MatrixWideBox(MatrixBox):
     every row that a group computes, in blocks of 8. chains: of these blocks that are multiplied side by side, as an
     instruction waits for the one before it in its own chain. unroll: of the loop over a stage, 16 columns a turn, where
     all blocks are. registers: of an item at most, so that more groups run at once; 0: as many as the compiler takes.
-    longest: as in a WideBox.
+    longest: as in a WideBox. fine: 1 where groups far apart are computed again by three pieces a number, before the
+    formula makes the scalars of what is left.
     """
 
     numbers: int = 8

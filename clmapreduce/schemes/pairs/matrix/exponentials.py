@@ -18,14 +18,21 @@ from clmapreduce.plan import Arguments, Facts, LocalArray, Plan, Stage, where_ma
 from clmapreduce.schemes.common.kernel_data import KernelText, Target
 from clmapreduce.schemes.common.local_arrays import PADDING, bytes_of, shrink_to_fit
 from clmapreduce.schemes.pairs.fallback import Launches, Unfinished
-from clmapreduce.schemes.pairs.matrix.boxes import MatrixWideBox, RedoBox, matrix_wide_box, redo_box, whole_tiles
+from clmapreduce.schemes.pairs.matrix.boxes import (
+    MatrixWideBox,
+    RedoBox,
+    fine_pays,
+    matrix_wide_box,
+    redo_box,
+    whole_tiles,
+)
 from clmapreduce.schemes.pairs.matrix.exponential_numbers import ExponentialNumbers
 from clmapreduce.schemes.pairs.matrix.few import factoring_of
 from clmapreduce.schemes.pairs.matrix.matrix_kernel import MatrixKernel
 from clmapreduce.schemes.pairs.matrix.parts.halves import DEPTH, HalfOperands
 from clmapreduce.schemes.pairs.matrix.parts.scaled_halves import LiftedOperands, is_power
 from clmapreduce.schemes.pairs.matrix.scheme import MATRIX_LIMITS, MatrixScheme
-from clmapreduce.schemes.pairs.matrix.weighted import weighted_again
+from clmapreduce.schemes.pairs.matrix.weighted.again import WeightedAgain
 from clmapreduce.schemes.pairs.merge import targets_of
 from clmapreduce.schemes.pairs.parts.pair_formulas import PairText, is_product
 from clmapreduce.schemes.pairs.parts.pair_kernel import PairKernel
@@ -198,7 +205,9 @@ class _Wide:
         """The launches that compute those again: with matrix instructions, if these serve, and then what is left."""
         text, rows = self.text, self.text.matrix.rows
         after = Unfinished(self.partition, text.across, REDO)
-        again = weighted_again(self.layout, self.domain, self.mode, self.facts, rows, self.box.numbers, after)
+        factoring = self.factoring if self.box.fine and self.facts.fp64 else None
+        groups = WeightedAgain(self.layout, self.domain, self.mode, self.facts, rows, self.box.numbers, after)
+        again = groups.launches(factoring)
         return Launches(where_marked([*again.stages, self._redo_stage()], REDO), again.scratch)
 
     def _redo_stage(self) -> Stage:
@@ -239,7 +248,7 @@ class Exponentials(MatrixScheme[MatrixWideBox]):
     box_type = MatrixWideBox
     limits: ClassVar = {
         ComputeMode.PARALLEL: {
-            **MATRIX_LIMITS, "tile": (16, 128), "numbers": (1, 16), "chains": (1, 8), "unroll": (1, 8),
+            **MATRIX_LIMITS, "tile": (16, 128), "numbers": (1, 16), "chains": (1, 8), "unroll": (1, 8), "fine": (0, 1),
         },
     }  # fmt: skip
 
@@ -259,11 +268,19 @@ class Exponentials(MatrixScheme[MatrixWideBox]):
         return expansion is not None and expansion.size >= SHORTEST and not torn
 
     @property
+    def _fine_pays(self) -> bool:
+        """Whether groups that are far apart are better computed again by three pieces a number."""
+        products = self.factoring.products if self.factoring is not None else ()
+        pairs = self.domain.rows * self.domain.batch * self.domain.columns
+        return self.facts.fp64 and fine_pays([len(product.rows) for product in products], pairs)
+
+    @property
     def box(self) -> MatrixWideBox | None:
         expansion = self.long_form.pair.expansion
         if expansion is None or not self.suits:
             return None
-        return matrix_wide_box(expansion.size, self.domain.padded())
+        box = matrix_wide_box(expansion.size, self.domain.padded())
+        return replace(box, fine=int(self._fine_pays))
 
     def fits(self, box: MatrixWideBox) -> bool:
         return super().fits(box) and whole_tiles(box)

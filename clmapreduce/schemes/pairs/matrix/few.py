@@ -29,10 +29,10 @@ from clmapreduce.schemes.pairs.matrix.boxes import (
     whole_tiles,
 )
 from clmapreduce.schemes.pairs.matrix.filter import NearOperands
-from clmapreduce.schemes.pairs.matrix.fine import FINE, FineColumnsKernel, fine_box, is_heavy, most_fine
+from clmapreduce.schemes.pairs.matrix.fine import FINE, columns_scratch, columns_stage, fine_box, is_heavy, most_fine
 from clmapreduce.schemes.pairs.matrix.matrix_kernel import MatrixKernel
 from clmapreduce.schemes.pairs.matrix.parts.fine_halves import FineOperands
-from clmapreduce.schemes.pairs.matrix.parts.halves import COLUMN_WORDS, HalfOperands, OperandPieces
+from clmapreduce.schemes.pairs.matrix.parts.halves import HalfOperands, OperandPieces
 from clmapreduce.schemes.pairs.matrix.scheme import MATRIX_LIMITS, MatrixScheme
 from clmapreduce.schemes.pairs.matrix.thresholds import Sample, sample_of
 from clmapreduce.schemes.pairs.merge import targets_of
@@ -221,18 +221,12 @@ class _Matrix:
         by the formula alone. box: for these groups.
         """
         fine, formula = (REDO, REDO_FORMULA), (REDO_FORMULA,)
+        text = self._fine_text(box)
+        columns = columns_stage(text, self.domain, self.mode, self.facts, box.block, self.groups, REDO)
         return [
-            *where_marked([self._columns_stage(box), self._again_stage(box, False, fine)], REDO),
+            *where_marked([columns, self._again_stage(box, False, fine)], REDO),
             *where_marked([self._again_stage(box, True, formula)], REDO_FORMULA),
         ]
-
-    def _columns_stage(self, box: MatrixBox) -> Stage:
-        """The launch that packs columns in three pieces a number."""
-        domain, block, names = self.domain, box.block, self.layout.pair.names
-        spec = FineColumnsKernel(Target.of(self.mode, self.facts, domain.narrow), self._fine_text(box), block)
-        blocks = -(-domain.columns // block)
-        sizes: Arguments = tuple(("idx", n) for n in (self.groups, domain.rows, domain.columns, blocks))
-        return Stage(spec, blocks * domain.batch, block, (*names, *FINE, REDO, *sizes), (*names, REDO), FINE)
 
     def _again_stage(self, box: MatrixBox, last: bool, flags: tuple[str, ...]) -> Stage:
         """last: whether by the formula alone. flags: the arrays of who is computed, and of who gives up again, if
@@ -269,10 +263,8 @@ class _Matrix:
 
     def again_scratch(self, box: MatrixBox) -> dict[str, int]:
         """Bytes of the flags of groups that gave up, and of what is packed for them."""
-        text, columns, batch = self._fine_text(box), self.domain.columns, self.domain.batch
-        packed = (4 * COLUMN_WORDS * text.steps * -(-columns // 8), 4 * columns, 4 * text.facts)
         flags = {REDO: 4 * self.groups, REDO_FORMULA: 4 * self.groups * self._parts(box)}
-        return {**flags, **{name: size * batch for name, size in zip(FINE, packed, strict=True)}}
+        return {**flags, **columns_scratch(self._fine_text(box), self.domain)}
 
 
 def _left_of(layout: PairProblem, factoring: Factoring) -> Pair:

@@ -6,10 +6,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
+from clmapreduce.domain.dense import Pairwise
 from clmapreduce.lowering.bilinear import Factoring
 from clmapreduce.lowering.pair import Pair
-from clmapreduce.plan import Facts, LocalArray
-from clmapreduce.schemes.common.kernel_data import KernelText
+from clmapreduce.modes import ComputeMode
+from clmapreduce.plan import Arguments, Facts, LocalArray, Stage
+from clmapreduce.schemes.common.kernel_data import KernelText, Target
 from clmapreduce.schemes.pairs.matrix.boxes import (
     CROWDED,
     FEW_SUMS,
@@ -22,7 +24,7 @@ from clmapreduce.schemes.pairs.matrix.boxes import (
     MatrixBox,
 )
 from clmapreduce.schemes.pairs.matrix.parts.fine_halves import FineOperands, FinePieces
-from clmapreduce.schemes.pairs.matrix.parts.halves import ROW_WORDS
+from clmapreduce.schemes.pairs.matrix.parts.halves import COLUMN_WORDS, ROW_WORDS
 
 FINE = ("fine_columns", "fine_far", "fine_facts")
 """Columns in three pieces, which of them these cannot represent, and the centre and the scales."""
@@ -42,6 +44,25 @@ class FineColumnsKernel(KernelText):
         matrix = self.matrix
         each = max(len(matrix.centres.texts), 2 * len(matrix.products))
         return LocalArray("marked", "int", 1), LocalArray("sampled", "float", each * matrix.samples)
+
+
+def columns_stage(
+    text: FineOperands, domain: Pairwise, mode: ComputeMode, facts: Facts, block: int, groups: int, redo: str
+) -> Stage:  # fmt: skip
+    """The launch that packs columns in three pieces a number, by groups of `block` items, if one of so many groups has
+    a mark in the array `redo`.
+    """
+    spec, names = FineColumnsKernel(Target.of(mode, facts, domain.narrow), text, block), text.exact.pair.names
+    blocks = -(-domain.columns // block)
+    sizes: Arguments = tuple(("idx", n) for n in (groups, domain.rows, domain.columns, blocks))
+    return Stage(spec, blocks * domain.batch, block, (*names, *FINE, redo, *sizes), (*names, redo), FINE)
+
+
+def columns_scratch(text: FineOperands, domain: Pairwise) -> dict[str, int]:
+    """Bytes of what that launch leaves."""
+    columns = domain.columns
+    sizes = (4 * COLUMN_WORDS * text.steps * -(-columns // 8), 4 * columns, 4 * text.facts)
+    return {name: size * domain.batch for name, size in zip(FINE, sizes, strict=True)}
 
 
 def is_heavy(factoring: Factoring, pair: Pair, sums: int) -> bool:

@@ -15,6 +15,7 @@ from typing import ClassVar
 
 from clmapreduce.plan import Facts
 from clmapreduce.schemes.pairs.matrix.boxes import MatrixWeightedBox
+from clmapreduce.schemes.pairs.matrix.parts.fine_halves import FineOperands
 from clmapreduce.schemes.pairs.matrix.parts.fragments import FragmentLayout
 from clmapreduce.schemes.pairs.matrix.parts.long_numbers import LongNumbers
 from clmapreduce.schemes.pairs.parts.pair_formulas import PairText
@@ -38,7 +39,8 @@ class WeightedNumbers(LongNumbers):
     hold operands themselves; else these wait in local memory. scattered: whether a tile's columns may lie apart. room:
     words of local memory for weights and what is before them. weights_at: where the weights begin there. centre: how
     long the centre is that numbers are relative to; 0 for none. part: which of the expansion's columns they are. again:
-    whether these are groups that another launch left undone, in stretches of columns of its own.
+    whether these are groups that another launch left undone, in stretches of columns of its own. matrix: the operands
+    of the products that the scalars are made of, of two tiles' columns; None where the formula makes them.
     """
 
     pairs: PairText
@@ -52,6 +54,7 @@ class WeightedNumbers(LongNumbers):
     centre: int = 0
     part: int = 0
     again: bool = False
+    matrix: FineOperands | None = None
     rest: ClassVar[float] = REST
 
     # ---------------------------------------------------------------------------------------------------- places

@@ -37,8 +37,10 @@ ONE = "1.0f"
 """The piece that pieces of addends meet."""
 ROW_WORDS, COLUMN_WORDS = 128, 64
 """Words of an operand of one instruction: of 16 rows, and of 8 columns."""
-SAMPLES = 8
-"""Rows whose mean is the centre of a group's."""
+SAMPLES = 32
+"""Rows whose mean is the centre of a group's. What it is off by adds to the magnitudes: with 8, rows and columns of a
+unit cube of 16 coordinates exceeded LIMIT.
+"""
 EXACT_TERMS = 24
 """Numbers of its rows that an item holds at once where the formula itself is computed: others need the registers."""
 LIMIT = 16.0

@@ -181,6 +181,15 @@ def lower_scalars(
     return _of_scalars(lowering, formula, weight, scale, linear)
 
 
+def lower_expanded(
+    formula: Vector, inputs: Mapping[Variable, PairInput], longest: int, exact: bool = False
+) -> Pair | None:  # fmt: skip
+    """The pair of a long value, a sum and nothing else; None where it has none. longest: sums over more coordinates are
+    loops.
+    """
+    return _expanded(_Lowering(inputs, computing_dtype(inputs), exact, longest), formula)
+
+
 def _expanded(lowering: _Lowering, formula: Vector) -> Pair | None:
     """The pair of a long value that is walked coordinate by coordinate; None where it cannot be."""
     expanded = lowering.expanded(formula)

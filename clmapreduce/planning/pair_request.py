@@ -8,7 +8,15 @@ from functools import lru_cache
 from clmapreduce.dtypes import FLOAT32, FLOAT64, DType
 from clmapreduce.formula.node import Symbol
 from clmapreduce.formula.tables.symbol import TableSymbol, TableText
-from clmapreduce.lowering.lower import MOST_UNROLLED, UNROLLED, lower, lower_looped, lower_scalars, lower_weighted
+from clmapreduce.lowering.lower import (
+    MOST_UNROLLED,
+    UNROLLED,
+    lower,
+    lower_expanded,
+    lower_looped,
+    lower_scalars,
+    lower_weighted,
+)
 from clmapreduce.lowering.pair import Pair, PairInput, Role
 from clmapreduce.lowering.side_values import put_aside
 from clmapreduce.planning.long_weights import long_weights
@@ -126,15 +134,24 @@ def _linear(form: PairRequest, formula: Vector, inputs: dict[Variable, PairInput
     pair = lower(formula, None, inputs, linear=True, exact=exact)
     width = 1 if pair.expansion is not None else formula.dim  # every number of a long value is a sum of its own
     bound = form.reduction.bind(form.dtype, width, 0, form.index, form.options)
-    short = lower_scalars(formula, None, inputs, MOST_UNROLLED, linear=True, exact=exact) if _has_short(pair) else None
     looped = lower_looped(formula, None, inputs, linear=True, exact=exact) if _has_looped(pair) else None
-    return OnePass(pair, bound, _wide(form, formula, inputs), short, looped)
+    return OnePass(pair, bound, _wide(form, formula, inputs), _short(form, pair, formula, inputs), looped)
+
+
+def _short(form: PairRequest, pair: Pair, formula: Vector, inputs: dict[Variable, PairInput]) -> Pair | None:
+    """The pair of a sum with the terms of sums that it walks, where these are short enough."""
+    if not _has_short(pair):
+        return None
+    exact = form.options.exact
+    if pair.expansion is not None:
+        return lower_expanded(formula, inputs, MOST_UNROLLED, exact)
+    return lower_scalars(formula, None, inputs, MOST_UNROLLED, linear=True, exact=exact)
 
 
 def _has_short(pair: Pair) -> bool:
     """Whether all that a pair walks is short enough to be terms."""
     sizes = [one.size for one in pair.contractions]
-    return pair.expansion is None and pair.dtype == FLOAT32 and bool(sizes) and max(sizes) <= MOST_UNROLLED
+    return pair.dtype == FLOAT32 and bool(sizes) and max(sizes) <= MOST_UNROLLED
 
 
 def _has_looped(pair: Pair) -> bool:
@@ -142,14 +159,15 @@ def _has_looped(pair: Pair) -> bool:
     return pair.dtype in (FLOAT32, FLOAT64) and not pair.has_tables
 
 
-def _wide(form: PairRequest, formula: Vector, inputs: dict[Variable, PairInput]) -> tuple[Pair, PairBound] | None:
+def _wide(form: PairRequest, formula: Vector, inputs: dict[Variable, PairInput]) -> OnePass | None:
     """A short vector as an expansion, with the operator of one of its numbers."""
     if not SHORTEST <= formula.dim <= UNROLLED or form.dtype != FLOAT32:
         return None
     pair = lower(formula, None, inputs, linear=True, beyond=SHORTEST - 1, exact=form.options.exact)
     if pair.expansion is None:
         return None
-    return pair, form.reduction.bind(form.dtype, 1, 0, form.index, form.options)
+    bound = form.reduction.bind(form.dtype, 1, 0, form.index, form.options)
+    return OnePass(pair, bound, short=_short(form, pair, formula, inputs))
 
 
 def _sum(form: PairRequest, width: int = 1) -> PairBound:

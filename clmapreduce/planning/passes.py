@@ -72,7 +72,7 @@ class OnePass(Passes):
 
     pair: Pair
     bound: PairBound
-    wide: tuple[Pair, PairBound] | None = None
+    wide: OnePass | None = None
     short: Pair | None = None
     looped: Pair | None = None
 
@@ -88,9 +88,10 @@ class OnePass(Passes):
     def plan(self, setting: Setting, outputs: tuple[DType, ...]) -> Plan:
         domain, mode, facts = setting.domain, setting.mode, setting.facts
         shared = not domain.scattered and self.pair.expansion is None and choose_few(domain, self.bound, mode, facts)
-        long = None if self.wide is None or shared else PairProblem(*self.wide, outputs, False, setting.backend)
+        wide, backend = None if shared else self.wide, setting.backend
+        long = PairProblem(wide.pair, wide.bound, outputs, backend=backend, short=wide.short) if wide else None
         pair = self.pair if shared else faster_pair(self.pair, self.looped, self.bound, mode, facts)
-        problem = PairProblem(pair, self.bound, outputs, shared, setting.backend, long, self.short)
+        problem = PairProblem(pair, self.bound, outputs, shared, backend, long, self.short)
         if long is not None and is_better_long(long.pair, pair is not self.pair, mode, facts):
             problem = long
         scheme, box = choose(problem, domain, mode, facts, setting.box)

@@ -41,7 +41,7 @@ def again_kernels(plan: Plan) -> list[WeightedKernel]:
     return [stage.spec for stage in plan.stages if isinstance(stage.spec, WeightedKernel)]
 
 
-@pytest.mark.parametrize("dim", [1, 4, 9, 16])
+@pytest.mark.parametrize("dim", [1, 4, 9, 16, 21])
 def test_sums_of_clouds(context: cm.Context, rng: np.random.Generator, dim: int) -> None:
     """Also results that are split along the columns, and merged; numbers around blocks and groups."""
     size = int(rng.choice([7, 8, 20, 70]))
@@ -186,4 +186,6 @@ def test_products_are_chosen_from_four_numbers_on() -> None:
     for dim, rows, fp64, fine in ((4, 10**5, True, 1), (3, 10**5, True, 0), (4, 1000, True, 0), (4, 10**5, False, 0)):
         kernels = default_kernels(dim, 8, rows, fp64=fp64)
         assert sum(kernel.weighted.matrix is not None for kernel in kernels) == fine, (dim, rows, fp64)
+    assert all(len(default_kernels(dim, size)) == 2 for dim in (17, 24) for size in (8, 64))
+    assert not default_kernels(24, 8, 1000) and not default_kernels(24, 65) and not default_kernels(25, 8)
     assert matrix_wide_box(8).fine == 0

@@ -370,8 +370,10 @@ MATRIX_WEIGHTED_CPU = MatrixWeightedBox(
     32, 1, 1, 1, groups=8, tiles=2, merge_block=32, numbers=2, chains=1, longest=64
 )  # fmt: skip
 """Where a group's items read operands for themselves: to be right, not fast."""
-WEIGHTED_TERMS = 12
-"""Numbers that are kept of every row beside which a warp has registers for two blocks of rows."""
+WEIGHTED_TERMS, WEIGHTED_STEPS = 12, 6
+"""Numbers that are kept of every row beside which a warp has registers for two blocks of rows; and instructions beside
+which local memory has room for the operands of eight blocks of columns.
+"""
 
 
 def matrix_weighted_box(
@@ -387,10 +389,13 @@ def matrix_weighted_box(
     return replace(box, numbers=like.numbers, chains=like.chains)
 
 
-def matrix_again_box(rows: int, blocks: int, terms: int) -> MatrixWeightedBox:
-    """The same for groups of so many rows and blocks of numbers. terms: as above."""
+def matrix_again_box(rows: int, blocks: int, terms: int, steps: int = 0) -> MatrixWeightedBox:
+    """The same for groups of so many rows and blocks of numbers. terms: as above. steps: instructions of the products
+    that make the scalars of 16 rows and 8 columns, if any do.
+    """
     each = 2 if rows % 32 == 0 and terms <= WEIGHTED_TERMS and blocks <= CHAINED_SIDE_BY_SIDE else 1
     columns, chains = (8, 2) if blocks <= CHAINED_FEW else (4, 4 if blocks <= CHAINED_SIDE_BY_SIDE else 2)
+    columns = min(columns, 4) if steps > WEIGHTED_STEPS else columns
     return replace(
         MATRIX_WEIGHTED, block=2 * rows // each, rows=each, columns=columns, numbers=blocks, chains=chains
     )

@@ -13,6 +13,7 @@ from clmapreduce.domain.dense import Pairwise
 from clmapreduce.domain.partition import Partition
 from clmapreduce.dtypes import FLOAT32
 from clmapreduce.lowering.bilinear import Factoring
+from clmapreduce.lowering.lower import MOST_UNROLLED, UNROLLED
 from clmapreduce.modes import ComputeMode
 from clmapreduce.plan import Arguments, Facts, LocalArray, Plan, Stage, where_marked
 from clmapreduce.schemes.common.kernel_data import KernelText, Target
@@ -44,20 +45,26 @@ PACKED, REDO = "packed0", "redo0"
 
 SHORTEST = 7
 """Numbers of a vector that is better taken as a long one."""
+MOST_WALKED = 64
+"""Numbers that are multiplied by exponentials of sums that are else walked: with more of them local memory has no room
+for both.
+"""
 SHORT = 512
 """Columns of an interval of blocks below which it is not, unless it is one: stages that lie apart are packed by every
 group again.
 """
 
 
-def wide_factoring_of(layout: PairProblem, mode: ComputeMode) -> Factoring | None:
-    """The products of a scalar that long weights of the columns are multiplied by, where the scheme suits."""
+def wide_factoring_of(layout: PairProblem, mode: ComputeMode, limit: int = UNROLLED) -> Factoring | None:
+    """The products of a scalar that long weights of the columns are multiplied by, where the scheme suits. limit: of
+    their summands.
+    """
     expansion = layout.pair.expansion
     if expansion is None or layout.pair.contractions:
         return None
     if len(expansion.scalars) != 1 or expansion.rows or not is_product(expansion) or layout.pair.dtype != FLOAT32:
         return None
-    return factoring_of(replace(layout, pair=layout.pair.scalar), mode)
+    return factoring_of(replace(layout, pair=layout.pair.scalar), mode, limit)
 
 
 PARAMETERS = ("__global const uint *restrict packed",)
@@ -255,7 +262,14 @@ class Exponentials(MatrixScheme[MatrixWideBox]):
     @cached_property
     def factoring(self) -> Factoring | None:
         """The products that the exponents are made of."""
-        return wide_factoring_of(self.long_form, self.mode)
+        limit = UNROLLED if self.long_form.short is None else MOST_UNROLLED
+        return wide_factoring_of(self._problem, self.mode, limit)
+
+    @property
+    def _problem(self) -> PairProblem:
+        """The problem, with the terms of sums that are else walked, where they are few enough."""
+        long = self.long_form
+        return long if long.short is None else replace(long, pair=long.short, short=None)
 
     @property
     def suits(self) -> bool:
@@ -263,9 +277,13 @@ class Exponentials(MatrixScheme[MatrixWideBox]):
 
     @property
     def pays(self) -> bool:
-        expansion = self.long_form.pair.expansion
+        pair = self.long_form.pair
         torn = self.layout.wide is not None and self.domain.interval < SHORT
-        return expansion is not None and expansion.size >= SHORTEST and not torn
+        if pair.expansion is None:
+            return False
+        if pair.contractions and (pair.expansion.size > MOST_WALKED or not self._fine_pays):
+            return False
+        return pair.expansion.size >= SHORTEST and not torn
 
     @property
     def _fine_pays(self) -> bool:
@@ -287,7 +305,7 @@ class Exponentials(MatrixScheme[MatrixWideBox]):
 
     def plan(self, box: MatrixWideBox) -> Plan:
         """Stages are as long as the box says, or as local memory allows."""
-        layout, domain = self.long_form, self.domain
+        layout, domain = self._problem, self.domain
         box, wide = shrink_to_fit(box, self._tiling, _shorter, self.facts.local_memory)
         text, partition = wide.text, wide.partition
         cells = f"{text.matrix.rows} rows and {text.numbers} of {text.size} numbers a group, {box.tile} columns a stage"
@@ -298,4 +316,4 @@ class Exponentials(MatrixScheme[MatrixWideBox]):
 
     def _tiling(self, box: MatrixWideBox) -> _Wide:
         assert self.factoring is not None
-        return _Wide(self.long_form, self.factoring, self.domain, self.mode, self.facts, box)
+        return _Wide(self._problem, self.factoring, self.domain, self.mode, self.facts, box)

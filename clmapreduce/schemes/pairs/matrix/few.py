@@ -314,9 +314,11 @@ class FewNumbers(MatrixScheme[MatrixBox]):
     @property
     def pays(self) -> bool:
         pair, side = self.layout.pair, self.layout.bound.side
+        if pair.expansion is not None:
+            return False
         if pair.contractions:
             return not side and self._fine_pays and len(self._left.terms.rows) <= FEW_TERMS
-        return pair.expansion is None and not self._crowded and not (side and pair.cost < FILTERED)
+        return not self._crowded and not (side and pair.cost < FILTERED)
 
     @property
     def _crowded(self) -> bool:

@@ -69,7 +69,7 @@ def is_heavy(factoring: Factoring, pair: Pair, sums: int) -> bool:
     """Whether little is left of an item's registers beside its operands. pair: what its products leave. sums: numbers
     that an operator keeps of every row.
     """
-    crowded = sums > 1 and sums * _steps(factoring) > CROWDED
+    crowded = sums > 1 and sums * fine_steps(factoring) > CROWDED
     return sums > FEW_SUMS or crowded or len(pair.terms.rows) > FEW_TERMS
 
 
@@ -79,7 +79,7 @@ def fine_box(factoring: Factoring, box: MatrixBox, facts: Facts, heavy: bool = F
     fewer blocks per warp mean more warps, so that a group keeps its rows if FINE_BLOCK items suffice for them. heavy:
     see above; for half as many items the compiler has more registers each.
     """
-    blocks, steps = box.fine, _steps(factoring)
+    blocks, steps = box.fine, fine_steps(factoring)
     if not blocks or blocks > max(1, FINE_OPERANDS // steps):
         return None
     fitting = facts.local_memory // 8 * 7 // (4 * ROW_WORDS * steps)
@@ -99,11 +99,11 @@ def most_fine(factoring: Factoring, box: MatrixBox, facts: Facts, heavy: bool) -
     have FINE_WARPS warps; 0 where there is room for none. heavy: see above.
     """
     warps = box.block // 32
-    most = min(FINE_OPERANDS // _steps(factoring), warps * box.blocks // min(FINE_WARPS, warps))
+    most = min(FINE_OPERANDS // fine_steps(factoring), warps * box.blocks // min(FINE_WARPS, warps))
     sizes = range(max(1, min(most, HEAVY_BLOCKS) if heavy else most), 0, -1)
     return next((n for n in sizes if fine_box(factoring, replace(box, fine=n), facts, heavy) is not None), 0)
 
 
-def _steps(factoring: Factoring) -> int:
+def fine_steps(factoring: Factoring) -> int:
     """Instructions for all products of 16 rows and 8 columns."""
     return sum(FinePieces(len(product.rows)).steps for product in factoring.products)

@@ -13,6 +13,7 @@ from clmapreduce.plan import Facts
 from clmapreduce.schemes.common.local_arrays import shrink_to_fit
 from clmapreduce.schemes.pairs.fallback import Launches, Unfinished
 from clmapreduce.schemes.pairs.matrix.boxes import MatrixWeightedBox, matrix_again_box
+from clmapreduce.schemes.pairs.matrix.fine import fine_steps
 from clmapreduce.schemes.pairs.matrix.parts.weights import WEIGHTS
 from clmapreduce.schemes.pairs.matrix.weighted.launch import WeightedLaunch, fewer_columns, has_room, suits_weights
 from clmapreduce.schemes.pairs.problem import PairProblem
@@ -59,12 +60,16 @@ class WeightedAgain:
         """With scalars from products of three pieces a number, if there is room for them; and as the formula says. Both
         launches read the same weights. If only one has room for them as two pieces each, the other gets narrower tiles.
         """
-        fine, formula = self._fitted(matrix_again_box(self.rows, self.blocks, 0), factoring), self._by_formula
+        box = matrix_again_box(self.rows, self.blocks, 0, fine_steps(factoring))
+        fine, formula = self._fitted(box, factoring), self._by_formula
         while fine.text.side != formula.text.side:
-            box = fewer_columns((fine if formula.text.apart else formula).box)
-            if box is None:
+            narrower = fewer_columns((fine if formula.text.apart else formula).box)
+            if narrower is None:
                 return None, self._by_formula
-            fine, formula = (self._fitted(box, factoring), formula) if formula.text.apart else (fine, self._fitted(box))
+            if formula.text.apart:
+                fine = self._fitted(narrower, factoring)
+            else:
+                formula = self._fitted(narrower)
         return fine, formula
 
     def _fitted(self, box: MatrixWeightedBox, factoring: Factoring | None = None) -> WeightedLaunch:

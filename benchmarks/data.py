@@ -46,6 +46,8 @@ from report import row as line
 import clmapreduce as cm
 
 DIMS, WIDTHS = (2, 3, 4, 6, 8, 10, 16, 24, 32, 50, 64, 100, 200, 300), (2, 4, 8, 16, 32, 64, 100, 300)
+BOTH = ((8, 8), (8, 64), (16, 16), (24, 8))
+"""Dimensions of vectors with those of their weights."""
 PIXELS = 784
 OF_CUBE = 0.85
 """The least share of the cube's ratio."""
@@ -193,6 +195,7 @@ def main() -> None:
     peer = None if options.alone else peer_of(device)
     rows = [(kind, dim, 1) for kind in KINDS for dim in (*DIMS, PIXELS)]
     rows += [("Gaussian", 3, width) for width in WIDTHS]
+    rows += [("Gaussian", dim, width) for dim, width in BOTH]
     named = [row for row in rows if options.only in row_of(row[0], "cube", 1, *row[1:]).name]
     head("what", "data", "ours", "KeOps", "×", "of cube", "error", "KeOps'")
     count = options.count or (10**5 if device.kind == "gpu" else 2**13)

@@ -12,10 +12,8 @@ from support.dense_pairs import Case
 from support.matrix_units import units_everywhere
 
 import clmapreduce as cm
-from clmapreduce.schemes.pairs.matrix.boxes import (
-    MatrixBox,
-    MatrixWideBox,
-)
+from clmapreduce.schemes.pairs.matrix.boxes import MatrixBox
+from clmapreduce.schemes.pairs.matrix.wide_boxes import MatrixWideBox
 
 NAMES = ["Sum", "Mean", "LogSumExp", "LogSumExpWeight", "SumSoftMaxWeight"]
 

@@ -12,7 +12,7 @@ import clmapreduce as cm
 from clmapreduce.calls.options import Options
 from clmapreduce.calls.prepared import Prepared
 from clmapreduce.pairwise.call import PairCall, prepare_pairs
-from clmapreduce.schemes.pairs.matrix.boxes import MATRIX_WIDE_CPU, MATRIX_WIDE_FEW, MatrixWideBox
+from clmapreduce.schemes.pairs.matrix.wide_boxes import MATRIX_WIDE_CPU, MATRIX_WIDE_FEW, MatrixWideBox
 
 EPS = float(np.finfo("f4").eps)
 

@@ -16,15 +16,14 @@ from clmapreduce.schemes.pairs.matrix.boxes import (
     MATRIX_LONG_CPU,
     MATRIX_NEAREST_CPU,
     MATRIX_WEIGHTED_CPU,
-    MATRIX_WIDE_CPU,
     MatrixBox,
     MatrixChainedBox,
     MatrixLongBox,
     MatrixNearestBox,
     MatrixWeightedBox,
-    MatrixWideBox,
 )
 from clmapreduce.schemes.pairs.matrix.scheme import MatrixScheme
+from clmapreduce.schemes.pairs.matrix.wide_boxes import MATRIX_WIDE_CPU, MatrixWideBox
 
 SMALL = {
     MatrixBox: MATRIX_CPU, MatrixWideBox: MATRIX_WIDE_CPU, MatrixLongBox: MATRIX_LONG_CPU,

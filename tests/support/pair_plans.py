@@ -36,10 +36,10 @@ from clmapreduce.schemes.pairs.matrix.boxes import (
     MATRIX_NEAREST_CPU,
     MATRIX_WEIGHTED,
     MATRIX_WEIGHTED_CPU,
-    MATRIX_WIDE_CPU,
     MatrixBox,
     MatrixLongBox,
 )
+from clmapreduce.schemes.pairs.matrix.wide_boxes import MATRIX_WIDE_CPU
 from clmapreduce.schemes.pairs.problem import PairProblem
 from clmapreduce.schemes.pairs.registry import MATRIX, choose
 from clmapreduce.schemes.pairs.tiles import choose_tiles

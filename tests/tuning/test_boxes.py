@@ -29,15 +29,14 @@ from clmapreduce.schemes.pairs.matrix.boxes import (
     MATRIX_CPU,
     MATRIX_LONG,
     MATRIX_WEIGHTED,
-    MATRIX_WIDE_CPU,
     MatrixBox,
     MatrixChainedBox,
     MatrixLongBox,
     MatrixNearestBox,
     MatrixWeightedBox,
-    MatrixWideBox,
 )
 from clmapreduce.schemes.pairs.matrix.few import STARTS, FewNumbers
+from clmapreduce.schemes.pairs.matrix.wide_boxes import MATRIX_WIDE_CPU, MatrixWideBox
 from clmapreduce.tuning.agreement import agree
 from clmapreduce.tuning.measured import plan_boxed
 from clmapreduce.tuning.passes import TOLERANCE, PassProblem, pass_problems

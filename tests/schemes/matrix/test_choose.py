@@ -21,16 +21,15 @@ from clmapreduce.schemes.pairs.matrix.boxes import (
     MatrixLongBox,
     MatrixNearestBox,
     MatrixWeightedBox,
-    MatrixWideBox,
     matrix_box,
     matrix_chained_box,
     matrix_long_box,
-    matrix_wide_box,
 )
 from clmapreduce.schemes.pairs.matrix.few import FewNumbers
 from clmapreduce.schemes.pairs.matrix.parts.fragments import FragmentLayout
 from clmapreduce.schemes.pairs.matrix.parts.products import long_products
 from clmapreduce.schemes.pairs.matrix.weighted.launch import WeightedKernel
+from clmapreduce.schemes.pairs.matrix.wide_boxes import MatrixWideBox, matrix_wide_box
 from clmapreduce.schemes.pairs.problem import PairProblem
 from clmapreduce.schemes.pairs.registry import choose
 
@@ -241,8 +240,8 @@ def test_groups_of_long_vectors_suit_clusters(size: int, rows: int) -> None:
 
     assert long_rows(matrix_long_box(rows_with_padding)) == rows
     assert long_rows(matrix_chained_box(40, rows_with_padding)) == rows
-    wide = matrix_wide_box(40, rows_with_padding)
-    assert (wide.block, wide.numbers) == (max(32, rows), matrix_wide_box(40).numbers)
+    wide = matrix_wide_box(40, 1, rows_with_padding)
+    assert (wide.block, wide.numbers) == (max(32, rows), matrix_wide_box(40, 1).numbers)
 
 
 def long_rows(box: MatrixLongBox) -> int:

@@ -20,8 +20,8 @@ from clmapreduce.domain.dense import Pairwise
 from clmapreduce.pairwise.call import PairCall
 from clmapreduce.reductions.pairs import PAIR_REDUCTIONS
 from clmapreduce.schemes.pairs.matrix import exponentials as scheme
-from clmapreduce.schemes.pairs.matrix.boxes import MATRIX_WIDE_FEW
 from clmapreduce.schemes.pairs.matrix.exponentials import Exponentials, wide_factoring_of
+from clmapreduce.schemes.pairs.matrix.wide_boxes import MATRIX_WIDE_FEW, matrix_wide_box
 from clmapreduce.vector import OPERATIONS, Variable
 
 
@@ -285,3 +285,10 @@ def test_registers_are_limited_where_a_compiler_obeys() -> None:
     few = replace(MATRIX_WIDE_FEW[1], registers=0)
     free = Exponentials(layout, Pairwise(1000, 1000), PARALLEL, FACTS["nvidia"]).plan(few).stages[1].spec
     assert not free.options and "reqd_work_group_size" in source_of(free)
+
+
+def test_more_products_have_more_registers() -> None:
+    """Up to the most with which as many groups run at once."""
+    kinds = {8: (80, 96, 96, 128, 128), 16: (96, 128, 128, 128, 128), 24: (128,) * 5, 40: (168,) * 5, 64: (0, 0, 0, 168, 168)}
+    for numbers, registers in kinds.items():
+        assert tuple(matrix_wide_box(numbers, steps).registers for steps in range(1, 6)) == registers

@@ -22,8 +22,8 @@ from clmapreduce.planning.pair_request import passes_of
 from clmapreduce.planning.passes import Setting
 from clmapreduce.reductions.pairs import PAIR_REDUCTIONS
 from clmapreduce.schemes.pairs.matrix import exponentials as scheme
-from clmapreduce.schemes.pairs.matrix.boxes import matrix_wide_box
 from clmapreduce.schemes.pairs.matrix.weighted.launch import WeightedKernel
+from clmapreduce.schemes.pairs.matrix.wide_boxes import matrix_wide_box
 from clmapreduce.vector import OPERATIONS, Variable
 
 pytestmark = pytest.mark.drawn(seldom="pocl")
@@ -188,4 +188,4 @@ def test_products_are_chosen_from_four_numbers_on() -> None:
         assert sum(kernel.weighted.matrix is not None for kernel in kernels) == fine, (dim, rows, fp64)
     assert all(len(default_kernels(dim, size)) == 2 for dim in (17, 24) for size in (8, 64))
     assert not default_kernels(24, 8, 1000) and not default_kernels(24, 65) and not default_kernels(25, 8)
-    assert matrix_wide_box(8).fine == 0
+    assert matrix_wide_box(8, 2).fine == 0

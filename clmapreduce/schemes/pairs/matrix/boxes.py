@@ -37,22 +37,6 @@ class MatrixBox:
     fine: int = 0
 
 
-@dataclass(frozen=True)
-class MatrixWideBox(MatrixBox):
-    """The same for pairs whose value is a long vector. tile: columns of a stage, a multiple of 16. numbers: of
-    every row that a group computes, in blocks of 8. chains: of these blocks that are multiplied side by side, as an
-    instruction waits for the one before it in its own chain. unroll: of the loop over a stage, 16 columns a turn, where
-    all blocks are. registers: of an item at most, so that more groups run at once; 0: as many as the compiler takes.
-    longest: as in a WideBox. fine: 1 where groups far apart are computed again by three pieces a number, before the
-    formula makes the scalars of what is left.
-    """
-
-    numbers: int = 8
-    chains: int = 1
-    registers: int = 0
-    longest: int = 4096
-
-
 def whole_tiles(box: MatrixBox) -> bool:
     """Whether warps share rows evenly, and a tile is of whole turns of the loop over it."""
     shared = box.block // 32 % box.across == 0
@@ -133,54 +117,6 @@ def filter_box(
     return MatrixBox(256, 2, 256, ahead=2, sample=16) if steps > 2 else MatrixBox(256, 2, 1024, ahead=8, sample=16)
 
 
-def matrix_wide_box(numbers: int, padded: Callable[[int], float] | None = None) -> MatrixWideBox:
-    """The box for scalars made of products times so many numbers of the column. padded: as above."""
-    box = _wide_box(-(-numbers // 8))
-    if padded is None:
-        return box
-    return replace(box, block=_suited(padded, (128, 64, 32)), tile=min(box.tile, MATRIX_WIDE.tile))
-
-
-def _wide_box(blocks: int) -> MatrixWideBox:
-    """The same for so many blocks of 8 numbers."""
-    if blocks <= len(MATRIX_WIDE_FEW):
-        return MATRIX_WIDE_FEW[blocks - 1]
-    if blocks > 2 * MATRIX_WIDE.numbers:  # blocks that are left over are idle
-        return min(
-            (replace(MATRIX_MANY, numbers=n) for n in (13, 10)), key=lambda box: -(-blocks // box.numbers) * box.numbers
-        )
-    numbers = -(-blocks // -(-blocks // MATRIX_WIDE.numbers))
-    return replace(MATRIX_WIDE, numbers=numbers, chains=(numbers + 1) // 2)
-
-
-@dataclass(frozen=True)
-class RedoBox:
-    """For groups of rows and numbers that are computed as the formula says. block: work-items per group. rows, numbers:
-    of one item. across: items that share rows. unroll, registers: as in a MatrixWideBox, of the loop over the columns.
-    tile: columns that are staged at once.
-    """
-
-    block: int
-    rows: int
-    numbers: int
-    across: int
-    unroll: int
-    registers: int
-    tile: int = 64
-
-
-def redo_box(rows: int, numbers: int) -> RedoBox:
-    """The box for groups of so many rows and numbers. Two rows an item, or reading weights would take as long as
-    multiplying them.
-    """
-    across = -(-numbers // 32)
-    each = -(-numbers // (4 * across)) * 4
-    unroll, registers = next(loop for most, loop in REDO_LOOPS.items() if each <= most)
-    return RedoBox(rows // 2 * across, 2, each, across, unroll, registers)
-
-
-REDO_LOOPS = {16: (4, 0), 24: (2, 80), 32: (2, 128)}
-"""Turns at once and registers, by the numbers of an item: of many, the sums of all tiles wait in memory."""
 STAGING = 19
 """Rows whose pairs with a column take as long as staging it."""
 IDLE = 0.45
@@ -189,29 +125,16 @@ IDLE = 0.45
 
 def _clustered_box(padded: Callable[[int], float], idle: float = 1) -> MatrixBox:
     """The box for rows in clusters. idle: what rows that a group lacks cost."""
-    block = _suited(padded, (256, 128, 64, 32), idle)
+    block = suited(padded, (256, 128, 64, 32), idle)
     return MatrixBox(block, 2, 512 if block > 64 else 128)
 
 
-def _suited(padded: Callable[[int], float], sizes: Sequence[int], idle: float = 1) -> int:
+def suited(padded: Callable[[int], float], sizes: Sequence[int], idle: float = 1) -> int:
     """Of some rows a group as many as suit the clusters, least work in all. idle: what rows that a group lacks cost."""
     least = (1 - idle) * padded(sizes[-1])
     return min(sizes, key=lambda rows: least + padded(rows) * (idle + STAGING / rows))
 
 
-MATRIX_WIDE = MatrixWideBox(128, 2, 64, share=0, longest=8192)
-"""With numbers that are multiplied after the others: their operands' registers leave room for two groups."""
-MATRIX_WIDE_FEW = tuple(
-    replace(MATRIX_WIDE, tile=tile, numbers=numbers, chains=numbers, registers=registers, unroll=unroll)
-    for numbers, (tile, registers, unroll) in enumerate(
-        [(96, 80, 2), (112, 96, 2), (96, 128, 2), (96, 168, 3), (96, 168, 3)], 1
-    )
-)
-"""By blocks of 8 numbers, where all are multiplied side by side: six groups at once to three, in loops short enough for
-the registers that are left.
-"""
-MATRIX_MANY = MatrixWideBox(128, 2, 32, share=0, numbers=13, chains=2, registers=168, longest=8192)
-MATRIX_WIDE_CPU = MatrixWideBox(64, 1, 16, unroll=1, groups=8, merge_block=32, numbers=2, longest=64)
 MATRIX_CPU = MatrixBox(64, 1, 32, 2, unroll=1, ahead=2, sample=4, groups=8, merge_block=32)
 """Where a group's items read operands for themselves: to be right, not fast."""
 _SAMPLE_GPU = MatrixBox(256, 2, 256, groups=8)
@@ -292,7 +215,7 @@ def matrix_long_box(padded: Callable[[int], float] | None = None, heavy: bool = 
     """The box for inner products of long vectors. padded: as above. heavy: whether much text is left per pair: for half
     the columns it stays in the cache of instructions.
     """
-    box = MATRIX_LONG if padded is None else _LONG_CLUSTERED[_suited(padded, list(_LONG_CLUSTERED))]
+    box = MATRIX_LONG if padded is None else _LONG_CLUSTERED[suited(padded, list(_LONG_CLUSTERED))]
     return replace(box, columns=box.columns // 2) if heavy else box
 
 
@@ -335,7 +258,7 @@ def matrix_nearest_box(
     if pairs < max(1, MANY_PAIRS):
         return None
     sizes = [rows for rows in _NEAREST_CLUSTERED if capacity <= FEW_KEPT or rows <= FEW_ROWS]
-    box = MATRIX_NEAREST if padded is None else _NEAREST_CLUSTERED[_suited(padded, sizes)]
+    box = MATRIX_NEAREST if padded is None else _NEAREST_CLUSTERED[suited(padded, sizes)]
     if capacity == 1:
         return replace(box, sample=0)
     sample = min(math.sqrt(columns / (capacity * LISTED)), columns / (box.tile * box.tiles))
@@ -357,7 +280,7 @@ MATRIX_CHAINED_CPU = MatrixChainedBox(
 
 def matrix_chained_box(numbers: int, padded: Callable[[int], float] | None = None) -> MatrixChainedBox:
     """The box for products of long vectors and so many numbers of the column. padded: as above."""
-    box = MATRIX_CHAINED if padded is None else _CHAINED_CLUSTERED[_suited(padded, list(_CHAINED_CLUSTERED))]
+    box = MATRIX_CHAINED if padded is None else _CHAINED_CLUSTERED[suited(padded, list(_CHAINED_CLUSTERED))]
     blocks = -(-numbers // 8)
     each = -(-blocks // -(-blocks // CHAINED_MOST))
     if padded is None and each <= CHAINED_FEW:

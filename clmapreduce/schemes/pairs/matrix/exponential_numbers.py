@@ -17,10 +17,10 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from clmapreduce.plan import LocalArray
-from clmapreduce.schemes.pairs.matrix.boxes import MatrixWideBox
 from clmapreduce.schemes.pairs.matrix.parts.halves import COLUMN_WORDS, DEPTH, ROW_WORDS, HalfOperands, power_of_two
 from clmapreduce.schemes.pairs.matrix.parts.long_numbers import LongNumbers
 from clmapreduce.schemes.pairs.matrix.parts.scaled_halves import AT_MOST, MOST, DigitGuard, ScaledScalars
+from clmapreduce.schemes.pairs.matrix.wide_boxes import MatrixWideBox
 from clmapreduce.schemes.pairs.parts.pair_formulas import PairText
 
 LARGEST = 14

@@ -19,21 +19,15 @@ from clmapreduce.plan import Arguments, Facts, LocalArray, Plan, Stage, where_ma
 from clmapreduce.schemes.common.kernel_data import KernelText, Target
 from clmapreduce.schemes.common.local_arrays import PADDING, bytes_of, shrink_to_fit
 from clmapreduce.schemes.pairs.fallback import Launches, Unfinished
-from clmapreduce.schemes.pairs.matrix.boxes import (
-    MatrixWideBox,
-    RedoBox,
-    fine_pays,
-    matrix_wide_box,
-    redo_box,
-    whole_tiles,
-)
+from clmapreduce.schemes.pairs.matrix.boxes import fine_pays, whole_tiles
 from clmapreduce.schemes.pairs.matrix.exponential_numbers import ExponentialNumbers
 from clmapreduce.schemes.pairs.matrix.few import factoring_of
 from clmapreduce.schemes.pairs.matrix.matrix_kernel import MatrixKernel
-from clmapreduce.schemes.pairs.matrix.parts.halves import DEPTH, HalfOperands
+from clmapreduce.schemes.pairs.matrix.parts.halves import DEPTH, HalfOperands, OperandPieces
 from clmapreduce.schemes.pairs.matrix.parts.scaled_halves import LiftedOperands, is_power
 from clmapreduce.schemes.pairs.matrix.scheme import MATRIX_LIMITS, MatrixScheme
 from clmapreduce.schemes.pairs.matrix.weighted.again import WeightedAgain
+from clmapreduce.schemes.pairs.matrix.wide_boxes import MatrixWideBox, RedoBox, matrix_wide_box, redo_box
 from clmapreduce.schemes.pairs.merge import targets_of
 from clmapreduce.schemes.pairs.parts.pair_formulas import PairText, is_product
 from clmapreduce.schemes.pairs.parts.pair_kernel import PairKernel
@@ -295,9 +289,10 @@ class Exponentials(MatrixScheme[MatrixWideBox]):
     @property
     def box(self) -> MatrixWideBox | None:
         expansion = self.long_form.pair.expansion
-        if expansion is None or not self.suits:
+        if expansion is None or self.factoring is None:
             return None
-        box = matrix_wide_box(expansion.size, self.domain.padded())
+        steps = sum(OperandPieces(len(product.rows)).steps for product in self.factoring.products)
+        box = matrix_wide_box(expansion.size, steps, self.domain.padded())
         return replace(box, fine=int(self._fine_pays))
 
     def fits(self, box: MatrixWideBox) -> bool:

@@ -10,7 +10,8 @@ from clmapreduce.domain.dense import Pairwise
 from clmapreduce.domain.partition import Partition, PartitionLimits
 from clmapreduce.plan import Facts
 from clmapreduce.schemes.pairs.boxes import WIDE_SCRATCH
-from clmapreduce.schemes.pairs.matrix.boxes import MatrixWeightedBox, MatrixWideBox
+from clmapreduce.schemes.pairs.matrix.boxes import MatrixWeightedBox
+from clmapreduce.schemes.pairs.matrix.wide_boxes import MatrixWideBox
 
 
 def flat(domain: Pairwise, size: int) -> Pairwise:

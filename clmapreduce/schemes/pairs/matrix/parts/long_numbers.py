@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from clmapreduce.schemes.pairs.matrix.boxes import MatrixWeightedBox, MatrixWideBox
+from clmapreduce.schemes.pairs.matrix.boxes import MatrixWeightedBox
+from clmapreduce.schemes.pairs.matrix.wide_boxes import MatrixWideBox
 from clmapreduce.schemes.pairs.parts.pair_formulas import PairText
 
 

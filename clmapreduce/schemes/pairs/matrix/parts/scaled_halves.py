@@ -26,8 +26,8 @@ from typing import ClassVar, NamedTuple
 
 from clmapreduce.formula.fast import EXP2_FAST
 from clmapreduce.formula.node import Apply
-from clmapreduce.schemes.pairs.matrix.boxes import MatrixWideBox
 from clmapreduce.schemes.pairs.matrix.parts.halves import DEPTH, ROW_WORDS, HalfOperands, OperandPieces, power_of_two
+from clmapreduce.schemes.pairs.matrix.wide_boxes import MatrixWideBox
 
 AT_FIRST, AT_MOST = 13, 16
 """A row's largest scalar is scaled to about 2^13, again when it would reach 2^16, where 16 bits end."""

@@ -109,7 +109,7 @@ count = weighted.box.tile * each
 block = f"(({half}) * {weighted.box.columns})"
 %>
 % if not weighted.scattered:
-const int packed_words = (int)min((idx)${count}, (idx)(((columns + 7) / 8 - (${tile}) / 8) * ${8 * each}));
+const int packed_words = (int)min((idx)${weighted.box.columns}, (idx)((columns + 7) / 8 - (${tile}) / 8)) * ${8 * each};
 __global const uint4 *packed_tile = fine_columns + ${few.packed_place(matrix, f"({tile})", 0, 0)};
 % endif
 % for k in range(0, count, size):

@@ -271,24 +271,32 @@ def _ordered(
     touches: Sequence[tuple[Sequence[int], Sequence[int]]],
 ) -> tuple[list[_Order], list[tuple[int, int]], list[tuple[int, int]]]:
     """What each launch waits for, given the slots it reads and writes; and, as (slot, launch), the last writers and
-    those that read after them.
+    those that read after them. What one that is waited for has itself waited for is left out.
     """
     writer: dict[int, int] = {}
     readers: dict[int, list[int]] = {}  # since the last write
+    earlier: list[set[int]] = []  # the launches that each launch follows
+    seen: list[set[int]] = []  # slots for whose last write before the replay it, or one of those, has waited
     orders = []
     for at, (reads, writes) in enumerate(touches):
         after = {writer[slot] for slot in reads if slot in writer}
         for slot in writes:
             inner = readers.get(slot, [])
             after.update(inner if inner or slot not in writer else (writer[slot],))
+        before = after.union(*(earlier[other] for other in after))
+        after -= set().union(*(earlier[other] for other in after))
+        known = set().union(*(seen[other] for other in after))
         fresh = [slot for slot in dict.fromkeys(writes) if slot not in writer]
         # who has read the slot, in this replay or in this launch, has waited for its last write
         read_before = [slot for slot in fresh if slot in reads or readers.get(slot)]
         unknown = [slot for slot in fresh if slot not in read_before]
         unwritten = [slot for slot in dict.fromkeys(reads) if slot not in writer]
-        orders.append(_Order(tuple(sorted(after)), tuple(unwritten), tuple(read_before), tuple(unknown)))
+        news = [slot for slot in unwritten if slot not in known]
+        orders.append(_Order(tuple(sorted(after)), tuple(news), tuple(read_before), tuple(unknown)))
+        earlier.append(before)
+        seen.append(known | {*unwritten})
         for slot in dict.fromkeys(reads):
-            readers.setdefault(slot, []).append(at)
+            readers[slot] = [other for other in readers.get(slot, []) if other not in before] + [at]
         for slot in writes:
             writer[slot] = at
             readers[slot] = []
@@ -296,7 +304,7 @@ def _ordered(
 
 
 def _waits(order: _Order, buffers: Sequence[Buffer], events: Sequence[Any]) -> list[Any]:
-    """The events to wait for, each once: what graph.derive_waits gives."""
+    """The events to wait for, each once: those of graph.derive_waits, without what others of them have waited for."""
     waits = [events[at] for at in order.after]
     for slot in order.last_write:
         event = buffers[slot].last_write

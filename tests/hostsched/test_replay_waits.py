@@ -1,11 +1,12 @@
-"""A Replay makes the waits and the notes that a JobGraph of the same launches makes; no device is needed."""
+"""A Replay orders commands, its own and later ones, as a JobGraph of the same launches does; no device is needed."""
 
 from __future__ import annotations
 
 import contextlib
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from itertools import pairwise
+from typing import Any, cast
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -86,14 +87,19 @@ class World:
         self.terminal: list[list[FakeEvent]] = []
 
     def record(self) -> Any:
+        """What each command follows, directly or not; by buffer the last writer, and the readers since with what they
+        follow; the submissions' last commands.
+        """
         number = {id(event): at for at, (event, _) in enumerate(self.queue.log)}
         number |= {id(gate): -1 - at for at, gate in enumerate(self.gates)}
-        waits = [sorted(number[id(wait)] for wait in waits) for _, waits in self.queue.log]
+        earlier: dict[int, set[int]] = {-1: {-1}, -2: {-2}}
+        for at, (_, waits) in enumerate(self.queue.log):
+            earlier[at] = {at}.union(*(earlier[number[id(wait)]] for wait in waits))
         notes = [
-            (number.get(id(buffer.last_write)), sorted(number[id(event)] for event in buffer.readers))
+            (number.get(id(buffer.last_write)), set().union(*(earlier[number[id(event)]] for event in buffer.readers)))
             for buffer in self.buffers
         ]
-        return waits, notes, [[number[id(event)] for event in events] for events in self.terminal], self.queue.flushes
+        return earlier, notes, [[number[id(event)] for event in events] for events in self.terminal], self.queue.flushes
 
 
 TOUCHES = st.tuples(st.lists(st.sampled_from("abcd"), max_size=3), st.lists(st.sampled_from("abcd"), max_size=2))
@@ -104,7 +110,7 @@ CALLS = st.lists(st.tuples(st.integers(0, 2), BINDINGS, st.booleans(), st.boolea
 
 @settings(max_examples=400, deadline=None)
 @given(pipelines=PIPELINES, calls=CALLS)
-def test_waits_and_notes_are_those_of_job_graphs(pipelines: Any, calls: Any) -> None:
+def test_commands_follow_those_that_they_follow_in_job_graphs(pipelines: Any, calls: Any) -> None:
     kernel: Any = FakeKernel()
     ours, theirs = World(6), World(6)
     launches = [
@@ -129,3 +135,17 @@ def test_waits_and_notes_are_those_of_job_graphs(pipelines: Any, calls: Any) -> 
     assert ours.record() == theirs.record()
     for _, waits in ours.queue.log:
         assert len(set(map(id, waits))) == len(waits), "a wait is there twice"
+
+
+def test_no_launch_waits_for_what_another_wait_includes() -> None:
+    """A chain of launches that read the same slot: each waits for the one before it, and the slot has one reader."""
+    world, kernel = World(5), FakeKernel()
+    names, one_kernel = "abcde", cast(Any, kernel)
+    launches = [Launch(one_kernel, 1, 1, (), ("a", one), (other,)) for one, other in pairwise(names)]
+    replay = Replay(world.queue, launches)
+    slots = dict(zip(names, world.buffers, strict=True))
+    slots["a"].last_write = world.gates[0]
+    replay.submit(slots)
+    events = [event for event, _ in world.queue.log]
+    assert [waits for _, waits in world.queue.log] == [[world.gates[0]], *([event] for event in events[:-1])]
+    assert slots["a"].readers == events[-1:]

@@ -165,11 +165,15 @@ def test_exponents_with_more_than_a_product(context: cm.Context, rng: np.random.
     assert_products(result / arrays[r], exponent, arrays[b])
 
 
-def default_kernels(dim: int, size: int, rows: int = 10**5, **changes: bool) -> list[WeightedKernel]:
-    """Of the default plan on NVIDIA, with local memory of 48 KiB. changes: of the device."""
+def default_plan(dim: int, size: int, rows: int = 10**5, columns: int = 10**4, **changes: bool) -> Plan:
+    """On NVIDIA, with local memory of 48 KiB. changes: of the device."""
     form = form_of(f"Exp(-SqDist(Vi(0,{dim}),Vj(1,{dim})))*Vj(2,{size})")
-    setting = Setting(Pairwise(rows, 10**4, 1, 4 * rows), PARALLEL, replace(FACTS["nvidia"], **changes))
-    return again_kernels(passes_of(form).plan(setting, (FLOAT32,)))
+    setting = Setting(Pairwise(rows, columns, 1, 4 * rows), PARALLEL, replace(FACTS["nvidia"], **changes))
+    return passes_of(form).plan(setting, (FLOAT32,))
+
+
+def default_kernels(dim: int, size: int, rows: int = 10**5, **changes: bool) -> list[WeightedKernel]:
+    return again_kernels(default_plan(dim, size, rows, **changes))
 
 
 @pytest.mark.parametrize("size", [8, 24, 64, 100, 300])
@@ -189,3 +193,11 @@ def test_products_are_chosen_from_four_numbers_on() -> None:
     assert all(len(default_kernels(dim, size)) == 2 for dim in (17, 24) for size in (8, 64))
     assert not default_kernels(24, 8, 1000) and not default_kernels(24, 65) and not default_kernels(25, 8)
     assert matrix_wide_box(8, 2).fine == 0
+
+
+def test_memory_limits_what_may_not_be_needed() -> None:
+    """Pieces of weights and columns of a gigabyte: then the formula computes far groups; and, of weights alone, all."""
+    for columns, kernels in ((10**6, [True, False]), (4 * 10**6, [False]), (2 * 10**7, [])):
+        plan = default_plan(16, 8, 1000, columns)
+        assert [kernel.weighted.matrix is not None for kernel in again_kernels(plan)] == kernels, columns
+        assert ("three pieces" in plan.why) == (True in kernels)

@@ -22,6 +22,7 @@ from clmapreduce.schemes.pairs.fallback import Launches, Unfinished
 from clmapreduce.schemes.pairs.matrix.boxes import fine_pays, whole_tiles
 from clmapreduce.schemes.pairs.matrix.exponential_numbers import ExponentialNumbers
 from clmapreduce.schemes.pairs.matrix.few import factoring_of
+from clmapreduce.schemes.pairs.matrix.fine import COLUMNS
 from clmapreduce.schemes.pairs.matrix.matrix_kernel import MatrixKernel
 from clmapreduce.schemes.pairs.matrix.parts.halves import DEPTH, HalfOperands, OperandPieces
 from clmapreduce.schemes.pairs.matrix.parts.scaled_halves import LiftedOperands, is_power
@@ -306,6 +307,8 @@ class Exponentials(MatrixScheme[MatrixWideBox]):
         cells = f"{text.matrix.rows} rows and {text.numbers} of {text.size} numbers a group, {box.tile} columns a stage"
         stages, scratch = [wide.pack_stage(), wide.stage(), *wide.again.stages], wide.scratch | wide.again.scratch
         why = f"{partition.why}; {cells}, by matrix instructions"
+        if COLUMNS in scratch:
+            why += "; groups far apart again, by three pieces a number"
         exact = PairText(layout.pair, layout.bound, layout.outputs, 1, domain.narrow, False)
         return self.with_merge(Launches(stages, scratch), exact, box, partition, why, flat(domain, text.size))
 

@@ -26,7 +26,8 @@ from clmapreduce.schemes.pairs.matrix.boxes import (
 from clmapreduce.schemes.pairs.matrix.parts.fine_halves import FineOperands, FinePieces
 from clmapreduce.schemes.pairs.matrix.parts.halves import COLUMN_WORDS, ROW_WORDS
 
-FINE = ("fine_columns", "fine_far", "fine_facts")
+COLUMNS = "fine_columns"
+FINE = (COLUMNS, "fine_far", "fine_facts")
 """Columns in three pieces, which of them these cannot represent, and the centre and the scales."""
 
 

@@ -19,7 +19,7 @@ from clmapreduce.schemes.pairs.matrix.weighted.launch import WeightedLaunch, few
 from clmapreduce.schemes.pairs.problem import PairProblem
 
 MOST_SCRATCH = 1 << 30
-"""Bytes that the weights' pieces may take for groups that are computed again, of which there may be none."""
+"""Bytes that pieces of weights and columns may take for groups that are computed again, of which there may be none."""
 
 
 @dataclass(frozen=True)
@@ -37,7 +37,8 @@ class WeightedAgain:
     def launches(self, factoring: Factoring | None) -> Launches:
         """With scalars from products of three pieces a number, if there is a factoring of them; and what this leaves
         undone, with scalars as the formula says. Groups whose sums are not finite stay undone. There are no launches
-        where registers have no room for the scalars' numbers, or memory for the weights.
+        where registers have no room for the scalars' numbers, or memory for the weights; and none by products where it
+        has none for the columns.
         """
         if not suits_weights(self.layout, self.mode) or not has_room(self.layout):
             return Launches([], {})
@@ -46,7 +47,7 @@ class WeightedAgain:
         if scratch[WEIGHTS] > MOST_SCRATCH:
             return Launches([], {})
         stages = [formula.weights.stage()]
-        if fine is not None:
+        if fine is not None and scratch[WEIGHTS] + sum(fine.columns_scratch.values()) <= MOST_SCRATCH:
             stages += [fine.columns_stage(), replace(fine, shared=formula.weights).stage()]
             scratch |= fine.columns_scratch
         return Launches([*stages, formula.stage()], scratch)

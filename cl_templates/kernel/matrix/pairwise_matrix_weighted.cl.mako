@@ -115,5 +115,5 @@ ${mode.open_kernel("cmr_pairwise_matrix_weighted", parameters + domain.attr.para
     ${mode.sync()}
     if (odd) given_up[0] = 1;
     ${mode.sync()}
-    if (item == 0) redo[CMR_GROUP] = given_up[0]${" | given_up[1]" if matrix is not None else ""};
+    if (item == 0) redo[CMR_GROUP] = given_up[0];
 }

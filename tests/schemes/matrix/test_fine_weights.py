@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from support.clouds import CLOUDS, clouds
 from support.long_weights import assert_products, exponents, run
-from support.pair_plans import form_of
+from support.pair_plans import form_of, layout_of
 from support.plans import FACTS, PARALLEL
 from support.random_blocks import Halves, drawn_blocks, mask_of
 
@@ -22,6 +22,7 @@ from clmapreduce.planning.pair_request import passes_of
 from clmapreduce.planning.passes import Setting
 from clmapreduce.reductions.pairs import PAIR_REDUCTIONS
 from clmapreduce.schemes.pairs.matrix import exponentials as scheme
+from clmapreduce.schemes.pairs.matrix.exponentials import Exponentials
 from clmapreduce.schemes.pairs.matrix.weighted.launch import WeightedKernel
 from clmapreduce.schemes.pairs.matrix.wide_boxes import matrix_wide_box
 from clmapreduce.vector import OPERATIONS, Variable
@@ -115,6 +116,18 @@ def test_the_last_group_alone_is_far(context: cm.Context, rng: np.random.Generat
             assert_products(result, exponents(xs, ys), weights, (split, numbers))
 
 
+def test_columns_too_long_for_three_pieces(context: cm.Context, rng: np.random.Generator) -> None:
+    """Where their products with rows are as small as others: a coordinate that is large in them and small in all rows."""
+    x, y, b = Variable(0, 4, 0), Variable(1, 4, 1), Variable(2, 12, 1)
+    call = PairCall(F["Exp"](x | y) * b, PAIR_REDUCTIONS["Sum"], 1)
+    xs, ys = (rng.standard_normal((n, 4)).astype("f4") for n in (70, 300))
+    xs[:, 3] *= np.float32(1e-3)
+    ys[rng.integers(64, size=3), 3] = 777.7
+    weights = rng.normal(size=(300, 12)).astype("f4")
+    exponent = xs.astype("f8") @ ys.astype("f8").T
+    assert_products(run(call, {x: xs, y: ys, b: weights}, context, fine=1), exponent, weights)
+
+
 def test_numbers_that_are_none(context: cm.Context, rng: np.random.Generator) -> None:
     """Infinities and NaN reach the sums that they belong to, and no others."""
     call, (x, y, b) = gaussian(4, 20)
@@ -176,10 +189,10 @@ def default_kernels(dim: int, size: int, rows: int = 10**5, **changes: bool) -> 
     return again_kernels(default_plan(dim, size, rows, **changes))
 
 
-@pytest.mark.parametrize("size", [8, 24, 64, 100, 300])
+@pytest.mark.parametrize("size", [8, 24, 48, 64, 150])
 def test_launches_share_the_pieces_of_weights(size: int) -> None:
     """Whatever the length of vectors: if need be, their tiles are narrower."""
-    for dim in (4, 8, 12, 16):
+    for dim in (4, 13, 16, *([24] if size <= 64 else [])):
         fine, formula = default_kernels(dim, size)
         assert (fine.weighted.matrix is not None, formula.weighted.matrix) == (True, None)
         assert fine.weighted.side == formula.weighted.side, (dim, size)
@@ -193,6 +206,16 @@ def test_products_are_chosen_from_four_numbers_on() -> None:
     assert all(len(default_kernels(dim, size)) == 2 for dim in (17, 24) for size in (8, 64))
     assert not default_kernels(24, 8, 1000) and not default_kernels(24, 65) and not default_kernels(25, 8)
     assert matrix_wide_box(8, 2).fine == 0
+
+
+def test_products_need_float64() -> None:
+    """Whatever the box says."""
+    layout = layout_of("Exp(-SqDist(Vi(0,4),Vj(1,4)))*Vj(2,40)")
+    box = replace(matrix_wide_box(40, 1), fine=1)
+    for fp64 in (True, False):
+        facts = replace(FACTS["nvidia"], fp64=fp64)
+        plan = Exponentials(layout, Pairwise(1000, 1000), PARALLEL, facts).plan(box)
+        assert [kernel.weighted.matrix is not None for kernel in again_kernels(plan)] == [True] * fp64 + [False]
 
 
 def test_memory_limits_what_may_not_be_needed() -> None:

@@ -138,14 +138,14 @@ def test_commands_follow_those_that_they_follow_in_job_graphs(pipelines: Any, ca
 
 
 def test_no_launch_waits_for_what_another_wait_includes() -> None:
-    """A chain of launches that read the same slot: each waits for the one before it, and the slot has one reader."""
+    """A chain of launches that read the same slots: each waits for the one before it, and slots have one reader."""
     world, kernel = World(5), FakeKernel()
     names, one_kernel = "abcde", cast(Any, kernel)
-    launches = [Launch(one_kernel, 1, 1, (), ("a", one), (other,)) for one, other in pairwise(names)]
+    launches = [Launch(one_kernel, 1, 1, (), tuple({"a", "b", one} - {other}), (other,)) for one, other in pairwise(names)]
     replay = Replay(world.queue, launches)
     slots = dict(zip(names, world.buffers, strict=True))
     slots["a"].last_write = world.gates[0]
     replay.submit(slots)
     events = [event for event, _ in world.queue.log]
     assert [waits for _, waits in world.queue.log] == [[world.gates[0]], *([event] for event in events[:-1])]
-    assert slots["a"].readers == events[-1:]
+    assert slots["a"].readers == slots["b"].readers == events[-1:]

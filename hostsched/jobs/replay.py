@@ -283,16 +283,17 @@ def _ordered(
         for slot in writes:
             inner = readers.get(slot, [])
             after.update(inner if inner or slot not in writer else (writer[slot],))
-        before = after.union(*(earlier[other] for other in after))
-        after -= set().union(*(earlier[other] for other in after))
+        included = set().union(*(earlier[other] for other in after))
+        before = after | included
+        after -= included
         known = set().union(*(seen[other] for other in after))
         fresh = [slot for slot in dict.fromkeys(writes) if slot not in writer]
         # who has read the slot, in this replay or in this launch, has waited for its last write
         read_before = [slot for slot in fresh if slot in reads or readers.get(slot)]
         unknown = [slot for slot in fresh if slot not in read_before]
         unwritten = [slot for slot in dict.fromkeys(reads) if slot not in writer]
-        news = [slot for slot in unwritten if slot not in known]
-        orders.append(_Order(tuple(sorted(after)), tuple(news), tuple(read_before), tuple(unknown)))
+        last_write = [slot for slot in unwritten if slot not in known]
+        orders.append(_Order(tuple(sorted(after)), tuple(last_write), tuple(read_before), tuple(unknown)))
         earlier.append(before)
         seen.append(known | {*unwritten})
         for slot in dict.fromkeys(reads):

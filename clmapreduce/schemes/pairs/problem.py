@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from clmapreduce.dtypes import DType
 from clmapreduce.lowering.pair import Pair
@@ -35,3 +35,8 @@ class PairProblem:
     backend: str = "auto"
     wide: PairProblem | None = None
     short: Pair | None = None
+
+    @property
+    def shortened(self) -> PairProblem:
+        """The problem with the terms of sums that are else walked, where they are few enough."""
+        return self if self.short is None else replace(self, pair=self.short, short=None)

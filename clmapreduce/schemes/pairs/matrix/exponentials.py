@@ -19,10 +19,10 @@ from clmapreduce.plan import Arguments, Facts, LocalArray, Plan, Stage, where_ma
 from clmapreduce.schemes.common.kernel_data import KernelText, Target
 from clmapreduce.schemes.common.local_arrays import PADDING, bytes_of, shrink_to_fit
 from clmapreduce.schemes.pairs.fallback import Launches, Unfinished
-from clmapreduce.schemes.pairs.matrix.boxes import fine_pays, whole_tiles
+from clmapreduce.schemes.pairs.matrix.boxes import whole_tiles
 from clmapreduce.schemes.pairs.matrix.exponential_numbers import ExponentialNumbers
 from clmapreduce.schemes.pairs.matrix.few import factoring_of
-from clmapreduce.schemes.pairs.matrix.fine import COLUMNS
+from clmapreduce.schemes.pairs.matrix.fine import COLUMNS, is_worth_it
 from clmapreduce.schemes.pairs.matrix.matrix_kernel import MatrixKernel
 from clmapreduce.schemes.pairs.matrix.parts.halves import DEPTH, HalfOperands, OperandPieces
 from clmapreduce.schemes.pairs.matrix.parts.scaled_halves import LiftedOperands, is_power
@@ -262,9 +262,7 @@ class Exponentials(MatrixScheme[MatrixWideBox]):
 
     @property
     def _problem(self) -> PairProblem:
-        """The problem, with the terms of sums that are else walked, where they are few enough."""
-        long = self.long_form
-        return long if long.short is None else replace(long, pair=long.short, short=None)
+        return self.long_form.shortened
 
     @property
     def suits(self) -> bool:
@@ -282,10 +280,7 @@ class Exponentials(MatrixScheme[MatrixWideBox]):
 
     @property
     def _fine_pays(self) -> bool:
-        """Whether groups that are far apart are better computed again by three pieces a number."""
-        products = self.factoring.products if self.factoring is not None else ()
-        pairs = self.domain.rows * self.domain.batch * self.domain.columns
-        return self.facts.fp64 and fine_pays([len(product.rows) for product in products], pairs)
+        return is_worth_it(self.factoring, self.domain, self.facts)
 
     @property
     def box(self) -> MatrixWideBox | None:

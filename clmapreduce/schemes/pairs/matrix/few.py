@@ -24,12 +24,19 @@ from clmapreduce.schemes.pairs.matrix.boxes import (
     FINE_REGISTERS,
     MatrixBox,
     filter_box,
-    fine_pays,
     matrix_box,
     whole_tiles,
 )
 from clmapreduce.schemes.pairs.matrix.filter import NearOperands
-from clmapreduce.schemes.pairs.matrix.fine import FINE, columns_scratch, columns_stage, fine_box, is_heavy, most_fine
+from clmapreduce.schemes.pairs.matrix.fine import (
+    FINE,
+    columns_scratch,
+    columns_stage,
+    fine_box,
+    is_heavy,
+    is_worth_it,
+    most_fine,
+)
 from clmapreduce.schemes.pairs.matrix.matrix_kernel import MatrixKernel
 from clmapreduce.schemes.pairs.matrix.parts.fine_halves import FineOperands
 from clmapreduce.schemes.pairs.matrix.parts.halves import HalfOperands, OperandPieces
@@ -338,10 +345,7 @@ class FewNumbers(MatrixScheme[MatrixBox]):
 
     @property
     def _fine_pays(self) -> bool:
-        """Whether groups that are far apart are better computed again by three pieces a number."""
-        products = self.factoring.products if self.factoring is not None else ()
-        pairs = self.domain.rows * self.domain.batch * self.domain.columns
-        return self.facts.fp64 and fine_pays([len(product.rows) for product in products], pairs)
+        return is_worth_it(self.factoring, self.domain, self.facts)
 
     @property
     def box(self) -> MatrixBox | None:

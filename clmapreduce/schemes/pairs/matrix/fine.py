@@ -22,6 +22,7 @@ from clmapreduce.schemes.pairs.matrix.boxes import (
     FINE_WARPS,
     HEAVY_BLOCKS,
     MatrixBox,
+    fine_pays,
 )
 from clmapreduce.schemes.pairs.matrix.parts.fine_halves import FineOperands, FinePieces
 from clmapreduce.schemes.pairs.matrix.parts.halves import COLUMN_WORDS, ROW_WORDS
@@ -64,6 +65,12 @@ def columns_scratch(text: FineOperands, domain: Pairwise) -> dict[str, int]:
     columns = domain.columns
     sizes = (4 * COLUMN_WORDS * text.steps * -(-columns // 8), 4 * columns, 4 * text.facts)
     return {name: size * domain.batch for name, size in zip(FINE, sizes, strict=True)}
+
+
+def is_worth_it(factoring: Factoring | None, domain: Pairwise, facts: Facts) -> bool:
+    """Whether groups that are far apart are better computed again by three pieces a number."""
+    counts = [len(product.rows) for product in factoring.products] if factoring is not None else []
+    return facts.fp64 and fine_pays(counts, domain.rows * domain.batch * domain.columns)
 
 
 def is_heavy(factoring: Factoring, pair: Pair, sums: int) -> bool:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Sequence
-from dataclasses import replace
 
 from clmapreduce.modes import ComputeMode
 from clmapreduce.schemes.common.boxes import Limits
@@ -26,8 +25,7 @@ class MatrixScheme(PairScheme[B]):
     @property
     def short_form(self) -> PairProblem:
         """The problem with the terms of sums that are else walked, where they are few enough."""
-        short = self.layout.short
-        return self.layout if short is None else replace(self.layout, pair=short, short=None)
+        return self.layout.shortened
 
     @property
     @abstractmethod

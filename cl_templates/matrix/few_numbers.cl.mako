@@ -1,7 +1,8 @@
 ## Sums of products of a few numbers as operands of matrix instructions (schemes/pairs/matrix/parts/halves). `item`, `lane` and `warp` are declared. p: the number of a product.
 ## Declares the centres: means over a few rows, the same for every item. Numbers that are not finite count as 0. With three pieces all groups have the same centre.
-<%def name="find_centre(matrix)">
-<% numbers = matrix.centres %>
+## An item reads one of these rows. mode: the vocabulary. Barriers: 2, or none with three pieces; another one must follow before `memory` has other contents.
+<%def name="find_centre(mode, matrix)">
+<% numbers, apart = matrix.centres, matrix.samples_apart %>
 % if matrix.fine:
 fine_facts += batch * ${matrix.facts};
 % endif
@@ -9,14 +10,22 @@ fine_facts += batch * ${matrix.facts};
 float centre[${len(numbers.texts)}];
 for (int k = 0; k < ${len(numbers.texts)}; k++) centre[k] = fine_facts[k];
 % elif numbers.texts:
-float centre[${len(numbers.texts)}] = { ${", ".join(["0.0f"] * len(numbers.texts))} };
-for (int s = 0; s < ${matrix.samples}; s++) {
+for (int s = item; s < ${matrix.samples}; s += ${matrix.box.block}) {
     const idx at = min((idx)(first + (idx)((long)(till - first) * (2 * s + 1) / ${2 * matrix.samples})), (idx)(last - 1));
     ${numbers.statements}
 % for k, name in enumerate(numbers.texts):
-    centre[${k}] += isfinite(${name}) ? ${name} * ${1 / matrix.samples}f : 0.0f;
+    memory[s * ${apart} + ${k}] = as_uint(isfinite(${name}) ? ${name} * ${1 / matrix.samples}f : 0.0f);
 % endfor
 }
+${mode.sync()}
+for (int k = item; k < ${len(numbers.texts)}; k += ${matrix.box.block}) {
+    float mean = 0.0f;
+    for (int s = 0; s < ${matrix.samples}; s++) mean += as_float(memory[s * ${apart} + k]);
+    memory[k] = as_uint(mean);
+}
+${mode.sync()}
+float centre[${len(numbers.texts)}];
+for (int k = 0; k < ${len(numbers.texts)}; k++) centre[k] = as_float(memory[k]);
 % endif
 </%def>
 ## Declares the numbers r0, r1, … of one side of a product, and r_added.
@@ -182,24 +191,26 @@ const uint4 a${r}_${step} = cmr_matrix_rows_uint4(memory, ${matrix.row_operand(f
 const uint2 b${step} = cmr_matrix_columns_uint2(memory, ${matrix.column_operand(eight, step)}, lane);
 % endfor
 </%def>
+## C text of a product of block r of rows and these columns. word: which product; short where the operands end early.
+<%def name="step_of(matrix, word, r, step, before='')">cmr_matrix_${word}${"_short" if step in matrix.short_steps else ""}_float4(${before}a${r}_${step}, b${step}, memory, lane)</%def>
 ## Sets a variable to product p of the item's block r of rows and these columns. begun: whether the sum begins at s{r}.
 <%def name="add_up(matrix, name, r, p, begun=False)">
 <% start = matrix.first(p) %>
 % if begun:
-${name} = cmr_matrix_from_float4(s${r}, a${r}_${start}, b${start}, memory, lane);
+${name} = ${step_of(matrix, "from", r, start, f"s{r}, ")};
 % else:
-${name} = cmr_matrix_start_float4(a${r}_${start}, b${start}, memory, lane);
+${name} = ${step_of(matrix, "start", r, start)};
 % endif
 % for step in range(start + 1, start + matrix.slots[p].high):
-${name} = cmr_matrix_product_float4(${name}, a${r}_${step}, b${step}, memory, lane);
+${name} = ${step_of(matrix, "product", r, step, f"{name}, ")};
 % endfor
 </%def>
 ## The same of the products whose sum joins it afterwards.
 <%def name="add_up_low(matrix, name, r, p)">
 <% start = matrix.first(p) + matrix.slots[p].high %>
-${name} = cmr_matrix_start_float4(a${r}_${start}, b${start}, memory, lane);
+${name} = ${step_of(matrix, "start", r, start)};
 % for step in range(start + 1, matrix.first(p) + matrix.slots[p].steps):
-${name} = cmr_matrix_product_float4(${name}, a${r}_${step}, b${step}, memory, lane);
+${name} = ${step_of(matrix, "product", r, step, f"{name}, ")};
 % endfor
 </%def>
 ## Declares the products of the item's rows and its two columns of a block of 8, numbers 2 e and 2 e + 1 of those that are taken at once: q{v}_{c}_{p}.

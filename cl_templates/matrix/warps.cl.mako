@@ -2,10 +2,10 @@
 <%namespace name="few" file="/matrix/few_numbers.cl.mako"/>
 <%namespace name="accumulators" file="/pairs/accumulators.cl.mako"/>
 ## The start: the rows' operands, relative to their centre and scaled by the facts of all rows.
-## mode: the vocabulary; matrix: of the rows. `largest` is local, as long as three numbers of each product. Barriers: 3, or as `put_in_turns` says.
+## mode: the vocabulary; matrix: of the rows. `largest` is local, as long as three numbers of each product. Barriers: 3, or as `put_in_turns` says, and those of `find_centre`.
 <%def name="put_rows(mode, matrix)">
 const idx till = min(last, (idx)(first + ${matrix.places.rows}));
-${few.find_centre(matrix)}
+${few.find_centre(mode, matrix)}
 if (item < ${3 * len(matrix.products)}) largest[item] = 0;
 ${mode.sync()}
 for (int r = item; r < ${matrix.places.rows}; r += ${block}) {

@@ -74,6 +74,7 @@ TYPES = {
     "matrix_rows": "uint4", "matrix_hold": "uint4", "matrix_columns": "uint2 uint4", "matrix_product": "float4",
     "matrix_bfloat": "float4",
     "matrix_start": "float4", "matrix_from": "float4", "matrix_put": "uint4",
+    "matrix_product_short": "float4", "matrix_start_short": "float4", "matrix_from_short": "float4",
     "number_pieces": "uint2", "matrix_numbers": "uint2 uint4", "matrix_apart": "uint4", "matrix_sum": "float4", "matrix_rest": "float4", "matrix_sum_cut": "float4", "matrix_rest_cut": "float4",
     "copy_async": "uint4", "copy_wait": "int", "within": "int4 int8 int16",
     "clipped": "int int4 int16 long ulong", "outside": "int long ulong",

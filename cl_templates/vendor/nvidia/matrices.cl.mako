@@ -8,14 +8,18 @@ INLINE ${T} cmr_matrix_columns_${T}(__local const uint *memory, int at, int lane
 <%def name="matrix_hold(T)">
 INLINE ${T} cmr_matrix_hold_${T}(${T} a, __local uint *memory, int at, int lane) { return a; }
 </%def>
-<%def name="_product(T, name, kind)">
+## depth: 16 pieces, or the first 8 of them.
+<%def name="_product(T, name, kind, depth=16)">
+<% rows, columns = ("%4, %5, %6, %7", "%8, %9") if depth == 16 else ("%4, %5", "%6") %>
 INLINE ${T} cmr_${name}_${T}(${T} c, uint4 a, uint2 b, __local const uint *memory, int lane) {
-    asm("mma.sync.aligned.m16n8k16.row.col.f32.${kind}.${kind}.f32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%0, %1, %2, %3};"
-        : "+f"(c.x), "+f"(c.y), "+f"(c.z), "+f"(c.w) : "r"(a.x), "r"(a.y), "r"(a.z), "r"(a.w), "r"(b.x), "r"(b.y));
+    asm("mma.sync.aligned.m16n8k${depth}.row.col.f32.${kind}.${kind}.f32 {%0, %1, %2, %3}, {${rows}}, {${columns}}, {%0, %1, %2, %3};"
+        : "+f"(c.x), "+f"(c.y), "+f"(c.z), "+f"(c.w) : ${_operands(depth)});
     return c;
 }
 </%def>
+<%def name="_operands(depth)">${'"r"(a.x), "r"(a.y), "r"(a.z), "r"(a.w), "r"(b.x), "r"(b.y)' if depth == 16 else '"r"(a.x), "r"(a.y), "r"(b.x)'}</%def>
 <%def name="matrix_product(T)">${_product(T, "matrix_product", "f16")}</%def>
+<%def name="matrix_product_short(T)">${_product(T, "matrix_product_short", "f16", 8)}</%def>
 <%def name="matrix_bfloat(T)">${_product(T, "matrix_bfloat", "bf16")}</%def>
 ## Floats as two pieces of 11 bits: numbers are rounded, once for all rows. So are scalars; or cut off, which saves an instruction each. The low piece is 2^12 times itself, or it would be 0 where units
 ## take no denormals.
@@ -63,23 +67,32 @@ INLINE ${T} cmr_${name}_${T}(${T} c, uint4 a, uint4 b, __local const uint *memor
 </%def>
 <%def name="matrix_rest(T)">${_rest(T, "matrix_rest", "(a + 0x1000u)")}</%def>
 <%def name="matrix_rest_cut(T)">${_rest(T, "matrix_rest_cut", "a")}</%def>
-<%def name="matrix_start(T)">
-INLINE ${T} cmr_matrix_start_${T}(uint4 a, uint2 b, __local const uint *memory, int lane) {
+<%def name="_start(T, name, depth)">
+<% rows, columns, zero = ("%4, %5, %6, %7", "%8, %9", "%10") if depth == 16 else ("%4, %5", "%6", "%7") %>
+INLINE ${T} cmr_${name}_${T}(uint4 a, uint2 b, __local const uint *memory, int lane) {
     ${T} c;
-    asm("mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%10, %10, %10, %10};"
-        : "=f"(c.x), "=f"(c.y), "=f"(c.z), "=f"(c.w) : "r"(a.x), "r"(a.y), "r"(a.z), "r"(a.w), "r"(b.x), "r"(b.y), "f"(0.0f));
+    asm("mma.sync.aligned.m16n8k${depth}.row.col.f32.f16.f16.f32 {%0, %1, %2, %3}, {${rows}}, {${columns}}, {${zero}, ${zero}, ${zero}, ${zero}};"
+        : "=f"(c.x), "=f"(c.y), "=f"(c.z), "=f"(c.w) : ${_operands(depth)}, "f"(0.0f));
     return c;
 }
 </%def>
+<%def name="matrix_start(T)">${_start(T, "matrix_start", 16)}</%def>
+<%def name="matrix_start_short(T)">${_start(T, "matrix_start_short", 8)}</%def>
 <%def name="matrix_put(T)">
 INLINE void cmr_matrix_put_${T}(__local uint *memory, int at, ${T} words) { *(__local ${T} *)(memory + at) = words; }
 </%def>
-<%def name="matrix_from(T)">
-INLINE ${T} cmr_matrix_from_${T}(${T} c, uint4 a, uint2 b, __local const uint *memory, int lane) {
+<%def name="_from(T, name, depth)">
+<%
+rows, columns = ("%4, %5, %6, %7", "%8, %9") if depth == 16 else ("%4, %5", "%6")
+begin = "%10, %11, %12, %13" if depth == 16 else "%7, %8, %9, %10"
+%>
+INLINE ${T} cmr_${name}_${T}(${T} c, uint4 a, uint2 b, __local const uint *memory, int lane) {
     ${T} d;
-    asm("mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%10, %11, %12, %13};"
+    asm("mma.sync.aligned.m16n8k${depth}.row.col.f32.f16.f16.f32 {%0, %1, %2, %3}, {${rows}}, {${columns}}, {${begin}};"
         : "=f"(d.x), "=f"(d.y), "=f"(d.z), "=f"(d.w)
-        : "r"(a.x), "r"(a.y), "r"(a.z), "r"(a.w), "r"(b.x), "r"(b.y), "f"(c.x), "f"(c.y), "f"(c.z), "f"(c.w));
+        : ${_operands(depth)}, "f"(c.x), "f"(c.y), "f"(c.z), "f"(c.w));
     return d;
 }
 </%def>
+<%def name="matrix_from(T)">${_from(T, "matrix_from", 16)}</%def>
+<%def name="matrix_from_short(T)">${_from(T, "matrix_from_short", 8)}</%def>

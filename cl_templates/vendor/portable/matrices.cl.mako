@@ -19,10 +19,10 @@ INLINE ${T} cmr_matrix_hold_${T}(${T} a, __local uint *memory, int at, int lane)
     return (${T})((uint)at);
 }
 </%def>
-<%def name="_product(T, name, lower, upper)">
+<%def name="_product(T, name, lower, upper, depth=16)">
 INLINE ${T} cmr_${name}_${T}(${T} c, uint4 a, uint2 b, __local const uint *memory, int lane) {
     __local const uint *rows = memory + a.x + lane / 4 * 16, *columns = memory + b.x + lane % 4 * 2 * b.y;
-    for (int k = 0; k < 8; k++) {
+    for (int k = 0; k < ${depth // 2}; k++) {
         const int row = k % 4 * 4 + k / 4 * 2, column = k % 4 * (b.y / 4) + k / 4;
         const uint words[4] = {rows[row], rows[row + 1], columns[column], columns[column + b.y]};
 % for value in (lower, upper):
@@ -32,9 +32,12 @@ INLINE ${T} cmr_${name}_${T}(${T} c, uint4 a, uint2 b, __local const uint *memor
     return c;
 }
 </%def>
-<%def name="matrix_product(T)">
-${_product(T, "matrix_product", lambda word: f"cmr_half_value_float({word} & 0xffffu)", lambda word: f"cmr_half_value_float({word} >> 16)")}
+<%def name="_half_product(T, name, depth)">
+${_product(T, name, lambda word: f"cmr_half_value_float({word} & 0xffffu)", lambda word: f"cmr_half_value_float({word} >> 16)", depth)}
 </%def>
+<%def name="matrix_product(T)">${_half_product(T, "matrix_product", 16)}</%def>
+## The same of operands whose last 8 floats are 0.
+<%def name="matrix_product_short(T)">${_half_product(T, "matrix_product_short", 8)}</%def>
 ## The same of floats of 16 bits that are the upper half of a float's (bfloat16).
 <%def name="matrix_bfloat(T)">
 ${_product(T, "matrix_bfloat", lambda word: f"as_float({word} << 16)", lambda word: f"as_float({word} & 0xffff0000u)")}
@@ -76,6 +79,9 @@ INLINE ${T} cmr_matrix_rest_cut_${T}(${T} c, uint4 a, uint4 b, __local const uin
 <%def name="matrix_start(T)">
 INLINE ${T} cmr_matrix_start_${T}(uint4 a, uint2 b, __local const uint *memory, int lane) { return cmr_matrix_product_${T}((${T})(0), a, b, memory, lane); }
 </%def>
+<%def name="matrix_start_short(T)">
+INLINE ${T} cmr_matrix_start_short_${T}(uint4 a, uint2 b, __local const uint *memory, int lane) { return cmr_matrix_product_short_${T}((${T})(0), a, b, memory, lane); }
+</%def>
 ## Four words of an operand of columns at once, from a multiple of four words on.
 <%def name="matrix_put(T)">
 INLINE void cmr_matrix_put_${T}(__local uint *memory, int at, ${T} words) { memory[at] = words.x; memory[at + 1] = words.y; memory[at + 2] = words.z; memory[at + 3] = words.w; }
@@ -83,4 +89,7 @@ INLINE void cmr_matrix_put_${T}(__local uint *memory, int at, ${T} words) { memo
 ## A sum of products with a beginning that is needed again.
 <%def name="matrix_from(T)">
 INLINE ${T} cmr_matrix_from_${T}(${T} c, uint4 a, uint2 b, __local const uint *memory, int lane) { return cmr_matrix_product_${T}(c, a, b, memory, lane); }
+</%def>
+<%def name="matrix_from_short(T)">
+INLINE ${T} cmr_matrix_from_short_${T}(${T} c, uint4 a, uint2 b, __local const uint *memory, int lane) { return cmr_matrix_product_short_${T}(c, a, b, memory, lane); }
 </%def>

@@ -35,6 +35,8 @@ DEPTH = 16
 """Pieces that one instruction takes."""
 ONE = "1.0f"
 """The piece that pieces of addends meet."""
+NOTHING = ("0.0f", "0.0f")
+"""Two pieces that meet in places without numbers."""
 ROW_WORDS, COLUMN_WORDS = 128, 64
 """Words of an operand of one instruction: of 16 rows, and of 8 columns."""
 SAMPLES = 32
@@ -101,7 +103,12 @@ def addends(*pieces: str) -> list[tuple[str, str]]:
 
 def filled(meetings: list[tuple[str, str]], steps: int) -> list[tuple[str, str]]:
     """As many as so many instructions take."""
-    return meetings + [("0.0f", "0.0f")] * (steps * DEPTH - len(meetings))
+    return meetings + [NOTHING] * (steps * DEPTH - len(meetings))
+
+
+def _by_step(meetings: list[tuple[str, str]]) -> list[list[tuple[str, str]]]:
+    """Those of each instruction."""
+    return [meetings[at : at + DEPTH] for at in range(0, len(meetings), DEPTH)]
 
 
 @once_per_pair
@@ -183,6 +190,12 @@ class HalfOperands:
         """Instructions for all products of 16 rows and 8 columns."""
         return sum(slots.steps for slots in self.slots)
 
+    @cached_property
+    def short_steps(self) -> frozenset[int]:
+        """Instructions that take but the first half of their pieces: the others are 0."""
+        ends = [meetings[DEPTH // 2 :] for slots in self.slots for meetings in _by_step(slots.meetings)]
+        return frozenset(step for step, end in enumerate(ends) if set(end) == {NOTHING})
+
     # ---------------------------------------------------------------------------------------------------- places
     @property
     def places(self) -> FragmentLayout:
@@ -206,9 +219,15 @@ class HalfOperands:
 
     @property
     def words(self) -> int:
-        """Words of local memory for the operands of a group's rows and of a tile."""
+        """Words of local memory for the operands of a group's rows and of a tile; before them, for the samples."""
         columns = self.steps * self.box.tile // 8 * COLUMN_WORDS
-        return max(self.row_words, columns) if self.registers else self.row_words + columns
+        operands = max(self.row_words, columns) if self.registers else self.row_words + columns
+        return max(operands, 0 if self.fine else self.samples * self.samples_apart)
+
+    @property
+    def samples_apart(self) -> int:
+        """Words from one sample's numbers to the next one's: odd, so that items write to different banks."""
+        return len(self.factoring.centres) | 1
 
     def operand_arrays(self, far: int) -> tuple[LocalArray, ...]:
         """The operands, what scales their numbers, and which of so many tiles are beyond the bound on errors."""

@@ -1,5 +1,6 @@
 ## Functions on which Intel's compiler fails, and functions that are slower in its library (2026.22 on an AMD Zen 5, 512 bits).
 <%namespace name="division" file="portable/division.cl.mako"/>
+<%namespace name="fast_exponentials" file="portable/fast_exponentials.cl.mako"/>
 <%namespace name="functions" file="portable/functions.cl.mako"/>
 <%namespace name="powers" file="/elementary/powers.cl.mako"/>
 <%namespace name="remainders" file="/elementary/remainders.cl.mako"/>
@@ -32,6 +33,7 @@ ${functions.cos(T)}
 <%def name="atan2(T)">${arctangents.atan2(T, 64) if T.startswith("float") else functions.atan2(T)}</%def>
 <%def name="tan(T)">${turns.turn(T, "tan", 64) if T.startswith("float") else functions.tan(T)}</%def>
 ## In the inner loops of pairs.
+<%def name="exp2_decay(T)">${fast_exponentials._exp2_decay(T)}</%def>
 <%def name="log_fast(T)">${fast.log_fast(T, 64)}</%def>
 <%def name="sin_fast(T)">${fast.sin_fast(T, 64)}</%def>
 <%def name="cos_fast(T)">${fast.cos_fast(T, 64)}</%def>

@@ -22,9 +22,11 @@ def _fast(name: str, arity: int, twin: Callable[..., Any]) -> Function:
 
 
 EXP2_FAST = _fast("exp2", 1, np.exp2)
-"""Within 2.2 ulp where the result is a normal number; smaller ones may become 0."""
+"""Within 2.2 ulp where the result is at least twice the least normal number; smaller ones may become 0."""
+EXP2_DECAY = Function("exp2_decay", 1, real_transcendental, lambda dtype: "cmr_exp2_decay_{V}({0})", np.exp2)
+"""The same for x <= 1."""
 EXP2_NEAR = Function("exp2_near", 1, real_transcendental, lambda dtype: "cmr_exp2_near_{V}({0})", np.exp2)
-"""The same by additions and multiplications alone, for |x| <= 126."""
+"""2^x by additions and multiplications alone, for |x| <= 126."""
 DIVIDE_FAST = _fast("divide", 2, np.true_divide)
 """Within 2 ulp; a divisor below the normal numbers may count as 0."""
 SQRT_FAST = _fast("sqrt", 1, np.sqrt)

@@ -17,14 +17,18 @@ TakenConstants = tuple[tuple[Variable, Constant], ...]
 
 @lru_cache(maxsize=256)
 def slotted(roots: tuple[Vector | None, ...]) -> tuple[tuple[Vector | None, ...], TakenConstants]:
-    """The formulas with variables for their constants, and which stands for which."""
+    """The formulas with variables for their constants, and which stands for which. Numbers of one sign are sizes, with
+    the sign in the formula: kernels may depend on it.
+    """
     slots: list[tuple[Variable, Constant]] = []
     replaced: dict[Vector, Vector] = {}
     for vector in postorder([root for root in roots if root is not None]):
         if isinstance(vector, Constant) and not all(value in KEPT for value in vector.values):
             slot = Variable(FIRST + len(slots), vector.dim, Category.PARAMETER)
-            slots.append((slot, vector))
-            replaced[vector] = slot
+            negative = all(value < 0 for value in vector.values)
+            slots.append((slot, Constant(tuple(-value for value in vector.values)) if negative else vector))
+            size = abs(slot) if negative or all(value >= 0 for value in vector.values) else slot
+            replaced[vector] = -size if negative else size
         else:
             replaced[vector] = _with(vector, [replaced[arg] for arg in vector.args])
     return tuple(None if root is None else replaced[root] for root in roots), tuple(slots)
@@ -35,3 +39,9 @@ def _with(vector: Vector, args: Sequence[Vector]) -> Vector:
     if all(new is old for new, old in zip(args, vector.args, strict=True)):
         return vector
     return make(vector.operation, tuple(args), vector.params)
+
+
+def without_size(vector: Vector) -> Vector:
+    """The variable of a constant's size, which is no less than 0; other vectors as they are."""
+    of = vector.args[0] if vector.operation.name == "Abs" else vector
+    return of if isinstance(of, Variable) and of.position >= FIRST else vector

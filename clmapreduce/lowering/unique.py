@@ -1,7 +1,8 @@
-"""Equal nodes become one object; other nodes become new ones; and which nodes are never below 0."""
+"""Equal nodes become one object; other nodes become new ones; and which nodes are never below 0, or never above."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Hashable, Mapping, Sequence
 
 from clmapreduce.formula.node import Apply, Literal, Node, postorder
@@ -48,23 +49,43 @@ def rewritten(
 
 def never_negative(values: Sequence[Node]) -> frozenset[int]:
     """Ids of the nodes below some values that are squares, or computed from squares and numbers from 0 on."""
-    odd: dict[int, frozenset[int]] = {}
-    for node in postorder(values):
+    return frozenset(place for place, left in _odd_factors(values, ()).items() if not left)
+
+
+def never_positive(values: Sequence[Node], squares: Sequence[Node] = ()) -> frozenset[int]:
+    """Ids of the nodes that are such nodes times a negative number. squares: nodes that are known to be never below 0.
+    """
+    return frozenset(place for place, left in _odd_factors(values, squares).items() if left == MINUS)
+
+
+MINUS = frozenset({-1})
+"""The factor that negative numbers have in common; ids are no negative numbers."""
+
+
+def _odd_factors(values: Sequence[Node], squares: Sequence[Node]) -> dict[int, frozenset[int]]:
+    """By node, the factors that may be negative and occur an odd number of times."""
+    odd: dict[int, frozenset[int]] = {id(node): frozenset() for node in squares}
+    for node in postorder(values, odd):
         left = _factors_left(node, odd)
         odd[id(node)] = left if len(left) <= FACTORS else frozenset({id(node)})
-    return frozenset(place for place, left in odd.items() if not left)
+    return odd
 
 
 def _factors_left(node: Node, odd: Mapping[int, frozenset[int]]) -> frozenset[int]:
-    """The factors of a node that may be negative and occur an odd number of times. odd: those of its arguments."""
+    """Those of one node. odd: those of its arguments."""
     if isinstance(node, Literal):
-        holds = bool(node.dtype.kind == "f" and node.value >= 0)
-    elif isinstance(node, Apply):
+        real = node.dtype.kind == "f" and not math.isnan(node.value)
+        return frozenset({id(node)}) if not real else MINUS if node.value < 0 else frozenset()
+    if isinstance(node, Apply):
         args, name = [odd[id(arg)] for arg in node.args], node.function.name
         if name == "multiply":
             return args[0] ^ args[1]
-        whole = name in ("add", "divide", "divide_fast") and not any(args)
-        holds = whole or name in ("abs", "exp2_fast", "sqrt_fast", "rsqrt_fast", "root_fast")
-    else:
-        holds = False
-    return frozenset() if holds else frozenset({id(node)})
+        if name == "negative":
+            return args[0] ^ MINUS
+        if name in ("add", "subtract") and args[0] in (frozenset(), MINUS):
+            same = args[1] if name == "add" else args[1] ^ MINUS
+            return args[0] if same == args[0] else frozenset({id(node)})
+        whole = name in ("divide", "divide_fast") and not any(args)
+        if whole or name in ("abs", "exp2_fast", "sqrt_fast", "rsqrt_fast", "root_fast"):
+            return frozenset()
+    return frozenset({id(node)})

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from clmapreduce.lowering.constants import without_size
 from clmapreduce.lowering.pair import PairInput, Role
 from clmapreduce.schemes.pairs.softmax.weights import Factor, LongWeights, Shared
 from clmapreduce.vector.coordinates import CONCAT
@@ -34,11 +35,13 @@ def _scaled(part: Vector, inputs: Mapping[Variable, PairInput]) -> tuple[PairInp
 
 
 def _number(one: Vector, inputs: Mapping[Variable, PairInput], below: bool) -> Factor | None:
-    """What all pairs share: a parameter, or its inverse; None where a vector is anything else. below: whether it
-    divides.
+    """What all pairs share: a parameter, its inverse or their negatives; None where a vector is anything else. below:
+    whether it divides.
     """
     inverse = one.operation.name == "Inv"
     of = one.args[0] if inverse else one
+    negative = of.operation.name == "Minus"
+    of = without_size(of.args[0] if negative else of)
     if isinstance(of, Variable) and of.dim == 1 and inputs[of].role is Role.PARAMETER:
-        return Shared(inputs[of], inverse != below)
+        return Shared(inputs[of], inverse != below, negative)
     return None

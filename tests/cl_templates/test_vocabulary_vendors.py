@@ -44,7 +44,7 @@ TYPES = {
     "turns_low": "float2 float16 double8", "turns_high": "float2 float16 double8",
     "store_turns": "float2 float16 double8", "stream_turns": "float2 double8",
     "longest": "int4 int8 int16", "flags": "int4 int8 int16",
-    "exp2_fast": "float float2 float4 float8 float16 double double2 double4 double8", "exp2_near": "float float4 double", "any": "char16 short8 int int16 long8",
+    "exp2_fast": "float float2 float4 float8 float16 double double2 double4 double8", "exp2_near": "float float4 double", "exp2_decay": "float float4 float16 double double8", "any": "char16 short8 int int16 long8",
     "difference": "float float16 double double8",
     "sum_error": "float float16 double double8",
     "product_error": "float float16 double double8", "fma": "float float4 float8 float16 double double2 double4 double8",

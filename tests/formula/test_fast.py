@@ -98,6 +98,44 @@ def test_exact_functions_are_those_of_maps(options: Any, context: cm.Context, rn
     assert errors(np.asarray(quotient())[:, 0], 1 / wide, np.float32).max() <= 2.5
 
 
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("name", ["exp", "exp of a square", "logsumexp", *FORMULAS])
+def test_nan_stays_whatever_its_bits_are(name: str, dtype: Any, context: cm.Context, rng: np.random.Generator) -> None:
+    """R's missing number is a NaN with 1954 in its lowest bits; other rows keep their results."""
+    x = rng.uniform(0.5, 2, 300).astype(dtype)
+    bits = rng.integers(1, 1 << 12, 40)
+    bits[0] = 1954
+    x[::8][:38] = (np.full(38, np.nan, dtype).view(f"u{x.itemsize}") | bits[:38].astype(f"u{x.itemsize}")).view(dtype)
+    if name in FORMULAS:
+        result = one_column(name, x, dtype(0.0 if name != "power" else 0.7), context)
+    else:
+        sum_ = cm.Vi(x[:, None]) - cm.Vj(np.zeros((5, 1), dtype))
+        reduced = sum_.logsumexp(dim=1, context=context) if name == "logsumexp" else None
+        if reduced is None:
+            reduced = (sum_ if name == "exp" else -(sum_**2)).exp().sum(dim=1, context=context)
+        result = np.asarray(reduced)[:, 0]
+    np.testing.assert_array_equal(np.isnan(result), np.isnan(x))
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_powers_of_exponents_that_are_never_above_0(dtype: Any, context: cm.Context, rng: np.random.Generator) -> None:
+    """Gaussians of few and of many coordinates take the shorter function; exponents of any sign do not."""
+    for dim in (3, 40):
+        x, y = (rng.normal(size=(n, dim)).astype(dtype) for n in (70, 90))
+        x[0], x[1, 0], x[2] = 1e30, np.inf, 0.0
+        y[3] = 0.0
+        square = cm.Vi(x).sqdist(cm.Vj(y))
+        gauss = (-square / 7).exp().sum(dim=1, call=False, context=context, mode="sequential")
+        assert "exp2_decay" in gauss.source()
+        with np.errstate(all="ignore"):
+            squares = ((x[:, None].astype("f8") - y.astype("f8")) ** 2).sum(-1)
+            expected = np.exp(-squares / 7).sum(1)
+        result = np.asarray(gauss())[:, 0]
+        np.testing.assert_allclose(result, expected, rtol=3e-6 if dtype == np.float32 else 1e-13, atol=1e-36)
+        for other in ((square / 7).exp(), (cm.Vi(x) | cm.Vj(y)).exp(), (-square * cm.Pm(np.array([2], dtype))).exp()):
+            assert "exp2_decay" not in other.sum(dim=1, call=False, context=context, mode="sequential").source()
+
+
 def test_other_words_are_refused(context: cm.Context) -> None:
     x = np.ones((3, 1), "f4")
     with pytest.raises(cm.ModeError, match="use one of auto, exact"):

@@ -26,6 +26,18 @@ def test_numbers_become_parameters_each_constant_once() -> None:
     assert set(slotted_formula.variables) == {*formula.variables, *(v for v, _ in slots)}
 
 
+@pytest.mark.parametrize(("numbers", "sizes"), [((-2.0,), (2.0,)), ((0.5, 3.0), (0.5, 3.0)), ((-1.0, -7.0), (1.0, 7.0))])
+def test_numbers_of_one_sign_are_sizes(numbers: tuple[float, ...], sizes: tuple[float, ...]) -> None:
+    """With the sign in the formula. Numbers of both signs, and NaN, are as they are."""
+    x = Variable(0, len(numbers), 0)
+    (formula, _), ((slot, constant),) = slotted((x * Constant(numbers), None))
+    assert constant.values == sizes and formula is x * (-abs(slot) if numbers[0] < 0 else abs(slot))
+    for others in ((1.0, -2.0), (0.0, np.nan), (-3.0, np.inf)):
+        (formula, _), ((slot, constant),) = slotted((Variable(0, 2, 0) * Constant(others), None))
+        np.testing.assert_array_equal(constant.values, others)
+        assert formula is Variable(0, 2, 0) * slot
+
+
 def test_equal_formulas_with_other_numbers_are_one_object() -> None:
     one, two = (slotted((vector(f"Exp(-SqDist(Vi(0,3),Vj(1,3))*{c})*Vj(2,1)"), None)) for c in (0.25, 3.5))
     assert one[0][0] is two[0][0]

@@ -40,39 +40,67 @@ INLINE ${T} cmr_exp_scaled_${T}(${T} x) {
     return ${f"tiny ? ({T})(0) : p" if zero else "p"};
 }
 </%def>
-## 2^x from operators alone, for any x: rounded by a magic constant, a polynomial on [-1/2, 1/2] that is 1 at 0 (interpolated at Chebyshev's
-## nodes; the float one then searched in single bits: 1.91 ulp over every r with fused multiply-adds, 2.13 without; double: 1.2), the exponent
-## added to its bits. At the upper clamp that gives infinity, at the lower one 0, and between 2^-127 and 2^-126 numbers below 2^-126 that are off;
-## NaN passes both clamps and the bits that are added are 0.
-<%def name="_exp2(T, name, clamped)">
+## 2^x from operators alone: x rounded by a magic constant, a polynomial on [-1/2, 1/2] that is 1 at 0 (interpolated at Chebyshev's nodes; the float
+## one then searched in single bits: 1.91 ulp over every r with fused multiply-adds, 2.13 without; double: 1.2).
+<%def name="_split_exponent(T, bias)">
+<% magic = "12582912.0f" if split(T)[0] == "float" else "6755399441055744.0" %>
+    const ${T} t = x + (${T})(${magic} + ${bias});
+    const ${T} r = x - (t - (${T})(${magic} + ${bias}));
+</%def>
+## Declares p, `times` the polynomial.
+<%def name="_polynomial(T, times)">
 <%
-S, lanes = split(T)
-suffix = "" if lanes == 1 else str(lanes)
-if S == "float":
-    bits, low, high, magic, shift = "int", "-127.0f", "128.0f", "12582912.0f", 23
+if split(T)[0] == "float":
     terms = ["0x1.5ab1a2p-10f", "0x1.3cec3p-7f", "0x1.c6ba96p-5f", "0x1.ebf9bp-3f", "0x1.62e424p-1f", "1.0f"]
 else:
-    bits, low, high, magic, shift = "long", "-1023.0", "1024.0", "6755399441055744.0", 52
     terms = [
         "0x1.e9d3fe3952179p-32", "0x1.e6063f7217bc6p-28", "0x1.b524fae627834p-24", "0x1.62bfd47773353p-20",
         "0x1.ffcbfc670dcd4p-17", "0x1.430913096fd9fp-13", "0x1.5d87fe78a5276p-10", "0x1.3b2ab6fba1ddap-7",
         "0x1.c6b08d704a0c2p-5", "0x1.ebfbdff82c598p-3", "0x1.62e42fefa39efp-1", "1.0",
     ]
 %>
-INLINE ${T} cmr_${name}_${T}(${T} x) {
-% if clamped:
-    x = (${T})(${high}) < x ? (${T})(${high}) : x;
-    x = (${T})(${low}) > x ? (${T})(${low}) : x;
-% endif
-    const ${T} t = x + (${T})(${magic});
-    const ${T} r = x - (t - (${T})(${magic}));
-    ${T} p = (${T})(${terms[0]});
+    ${T} p = (${T})(${times} * ${terms[0]});
 % for term in terms[1:]:
-    p = p * r + (${T})(${term});
+    p = p * r + (${T})(${times} * ${term});
 % endfor
+</%def>
+## For x from `low` on. The power of two is the bits of the rounded x, and 0 at `low`; it multiplies the polynomial, so that NaN stays NaN, whatever its bits. Where x may
+## be large the polynomial is twice itself, or 2^128 would be too large for a float where the polynomial is below 1.
+<%def name="_exp2(T, name, bounded)">
+<%
+S, lanes = split(T)
+bits, shift, most = ("int", 23, 127) if S == "float" else ("long", 52, 1023)
+suffix = "" if lanes == 1 else str(lanes)
+mark = "f" if S == "float" else ""
+bias = most - 1 if bounded else most
+%>
+INLINE ${T} cmr_${name}_${T}(${T} x) {
+% if bounded:
+    x = (${T})(${most + 1}.0${mark}) < x ? (${T})(${most + 1}.0${mark}) : x;
+% endif
+    x = (${T})(-${bias}.0${mark}) > x ? (${T})(-${bias}.0${mark}) : x;
+    ${_split_exponent(T, f"{bias}.0{mark}")}
+    ${_polynomial(T, f"{2 if bounded else 1}.0{mark}")}
+    return p * as_${T}(as_${bits}${suffix}(t) << ${shift});
+}
+</%def>
+## For any x.
+<%def name="exp2_fast(T)">${_exp2(T, "exp2_fast", True)}</%def>
+## For x <= 0, or a little above, where a vendor has something shorter.
+<%def name="exp2_decay(T)">
+INLINE ${T} cmr_exp2_decay_${T}(${T} x) { return cmr_exp2_fast_${T}(x); }
+</%def>
+<%def name="_exp2_decay(T)">${_exp2(T, "exp2_decay", False)}</%def>
+## For |x| <= 126: the exponent is added to the polynomial's bits.
+<%def name="exp2_near(T)">
+<%
+S, lanes = split(T)
+bits, shift, mark = ("int", 23, "f") if S == "float" else ("long", 52, "")
+suffix = "" if lanes == 1 else str(lanes)
+%>
+INLINE ${T} cmr_exp2_near_${T}(${T} x) {
+    ${_split_exponent(T, f"0.0{mark}")}
+    ${_polynomial(T, f"1.0{mark}")}
     return as_${T}(as_${bits}${suffix}(p) + (as_${bits}${suffix}(t) << ${shift}));
 }
 </%def>
-<%def name="exp2_fast(T)">${_exp2(T, "exp2_fast", True)}</%def>
-## The same without the clamps.
-<%def name="exp2_near(T)">${_exp2(T, "exp2_near", False)}</%def>

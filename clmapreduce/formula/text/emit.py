@@ -11,6 +11,7 @@ import re
 from collections.abc import Container, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
+from types import MappingProxyType
 
 import numpy as np
 
@@ -31,6 +32,7 @@ from clmapreduce.dtypes import (
 from clmapreduce.errors import DTypeError
 from clmapreduce.formula.definitions import CAST, GUARD, PLACED
 from clmapreduce.formula.node import Apply, Index, Literal, Node, Symbol, postorder
+from clmapreduce.formula.registry import Function
 from clmapreduce.formula.tables.symbol import LOOKUP, OUTSIDE, TableSymbol, TableText, place_kind, place_texts
 
 HALF_VECTOR = 32
@@ -54,18 +56,20 @@ class Emitter:
 
     `narrow`: indices are computed as int, not long. `uniform`: all lanes have the same index. `inline`: ids of nodes
     that are written where they are used: CPU compilers only fuse a product with a sum that stands in the same
-    expression.
+    expression. `instead`: by ids of nodes, functions that give the same for their arguments.
     """
 
     def __init__(
-        self, lanes: int, prefix: str, narrow: bool = False, uniform: bool = False, inline: Container[int] = ()
-    ) -> None:
+        self, lanes: int, prefix: str, narrow: bool = False, uniform: bool = False, inline: Container[int] = (),
+        instead: Mapping[int, Function] = MappingProxyType({}),
+    ) -> None:  # fmt: skip
         self.lanes = lanes
         self.lines: list[str] = []
         self._prefix = prefix
         self._narrow = narrow
         self._uniform = uniform
         self._inline = inline
+        self._instead = instead
         self._count = 0
         self._texts: dict[int, Text] = {}
         self._places: dict[int, str] = {}
@@ -132,7 +136,8 @@ class Emitter:
         return Text(f"({mask_name(32, self.lanes)})({-1 if node.value else 0})", 32)
 
     def _call(self, node: Apply, args: list[Text]) -> Text:
-        function, operands = node.function, [arg.dtype for arg in node.args]
+        function = self._instead.get(id(node), node.function)
+        operands = [arg.dtype for arg in node.args]
         computing = operands[-1]
         spelling = function.spelling(computing)
         if spelling is None:

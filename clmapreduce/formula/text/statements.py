@@ -8,25 +8,28 @@ subexpressions appear once, and nothing outside the braces around it sees its na
 from __future__ import annotations
 
 from collections.abc import Container, Iterable, Mapping
+from types import MappingProxyType
 
 from clmapreduce.dtypes import BOOL, DType, Leaf, c_name
 from clmapreduce.formula.formula import Formula, Input, Place
 from clmapreduce.formula.node import Index, Node, Record, Symbol, Value, components
+from clmapreduce.formula.registry import Function
 from clmapreduce.formula.text.emit import Emitter, Text
 from clmapreduce.formula.text.loads import as_bool, load
 
 
 class Statements:
     """Collects statements for `lanes` lanes. `narrow`: indices fit an int. `uniform`: lanes are rows of a batch, which
-    share their index. `inline`: as for the Emitter.
+    share their index. `inline`, `instead`: as for the Emitter.
     """
 
     def __init__(
-        self, lanes: int, narrow: bool, prefix: str = "v", uniform: bool = False, inline: Container[int] = ()
-    ) -> None:
+        self, lanes: int, narrow: bool, prefix: str = "v", uniform: bool = False, inline: Container[int] = (),
+        instead: Mapping[int, Function] = MappingProxyType({}),
+    ) -> None:  # fmt: skip
         self.lanes = lanes
         self._prefix = prefix
-        self._emitter = Emitter(lanes, prefix, narrow, uniform, inline)
+        self._emitter = Emitter(lanes, prefix, narrow, uniform, inline, instead)
         self._loads = 0
 
     def load(self, formula: Formula, at: str | Place) -> list[Value]:

@@ -221,11 +221,12 @@ def test_the_gradient_of_the_logarithm_is_a_weight(alone: Chosen, rng: np.random
 def test_a_number_of_no_exponent(alone: Chosen, rng: np.random.Generator) -> None:
     x, y, w = arrays(rng, HALF, (50, 40), (200, 40), (200, 21))
     i, j, weights = cm.Vi(x), cm.Vj(y), cm.Vj(w)
-    both = (3 * weights).concat(j / 2).concat(weights)
+    both = (-3 * weights).concat(j / 2).concat(weights * 0.5)
     result = (i | j).sumsoftmaxweight(both, axis=1, context=alone.context, mode="parallel")
     assert alone.looked and not alone.usual
     right = exponents(x, y, 1.0)
-    assert_close(result, right, np.hstack([3 * w.astype("f4"), y.astype("f4") / 2, w]).astype(HALF))
+    numbers = [-3 * w.astype("f4"), y.astype("f4") / 2, w.astype("f4") / 2]
+    assert_close(result, right, np.hstack(numbers).astype(HALF))
 
 
 def planned(text: str, weight: str, code: str, rows: int, columns: int) -> Plan:
@@ -248,6 +249,8 @@ def test_which_sums_take_one_walk() -> None:
         (inner.format(64), "Concat(Vj(3,30),Vj(1,64)*Pm(2,1))", "f2", 50_000, True),
         (inner.format(64), "Concat(Vj(3,30),Inv(Pm(2,1))*Vj(1,64))", "f2", 50_000, True),
         (inner.format(64), "Concat(-Vj(3,30),Vj(1,64)*0.5)", "f2", 50_000, True),
+        (inner.format(64), "Concat(Vj(3,30)/(-2),Inv(-Pm(2,1))*Vj(1,64))", "f2", 50_000, True),
+        (inner.format(64), "Vj(3,64)*Abs(Pm(2,1))", "f2", 50_000, False),
         (inner.format(64), "Concat(Vj(3,30),Vj(1,64)*Vi(4,1))", "f2", 50_000, False),
         (inner.format(64), "Concat(Vj(3,65),Vj(1,64))", "f2", 50_000, False),
         (inner.format(64), "Concat(Vj(3,64),Vi(0,64))", "f2", 50_000, False),

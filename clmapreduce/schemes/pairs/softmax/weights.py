@@ -13,10 +13,11 @@ from clmapreduce.schemes.common.arrays import element
 
 
 class Shared(NamedTuple):
-    """An input of dimension 1 that all pairs share. below: whether weights are divided by it."""
+    """An input of dimension 1 that all pairs share, or its negative. below: whether weights are divided by it."""
 
     of: PairInput
     below: bool = False
+    negative: bool = False
 
 
 Factor: TypeAlias = "Shared | float"
@@ -49,8 +50,8 @@ class LongWeights:
         if all(factor == 1 for factor in self.factors):
             return []
         texts = [
-            f"{'1 / ' if one.below else ''}{element(one.of, '0')}" if isinstance(one, Shared) else f"({one!r}f)"
-            for one in self.factors
+            f"{'-' * f.negative}{'1 / ' * f.below}{element(f.of, '0')}" if isinstance(f, Shared) else f"({f!r}f)"
+            for f in self.factors
         ]
         return [(first + one.dim, text) for (one, first), text in zip(side_by_side(self.arrays), texts, strict=True)]
 

@@ -130,9 +130,8 @@ magnitude <= ${matrix.limit}f && size * unscale${p} <= ${matrix.largest_column}f
 % endfor
 }
 </%def>
-## Declares the numbers of the column `at` and their pieces. far: a statement for columns whose pairs may exceed the error bound.
-## noted: a statement that uses the column's `magnitude`, if any.
-<%def name="declare_column(matrix, p, at, far, noted='')">
+## Declares the numbers of the column `at`. far: a statement for columns whose pairs may exceed the error bound. noted: a statement that uses the column's `magnitude`, if any.
+<%def name="declare_tested_column(matrix, p, at, far, noted='')">
 ${declare_numbers(matrix, matrix.column_numbers(p, at))}
 const float size = sqrt(${squares(matrix, p)});
 % if not matrix.fine:
@@ -140,7 +139,20 @@ const float magnitude = (reach${p} * size + (float)fabs(r_added) + added${p}) * 
 % endif
 if (!(${within(matrix, p)})) ${far}
 ${noted}
+</%def>
+## The same, and their pieces.
+<%def name="declare_column(matrix, p, at, far, noted='')">
+${declare_tested_column(matrix, p, at, far, noted)}
 ${declare_pieces(matrix, p, f"unscale{p}")}
+</%def>
+## Looks at a few of the group's columns. far: a statement for one whose pairs may exceed the error bound.
+<%def name="probe_columns(matrix, far)">
+if (begin < end && item < ${matrix.probes}) {
+    const idx column = begin + (idx)((long)(end - begin) * (2 * item + 1) / ${2 * matrix.probes});
+% for p in range(len(matrix.products)):
+    { ${declare_tested_column(matrix, p, "column", far)} }
+% endfor
+}
 </%def>
 ## C text of four words of pieces.
 <%def name="pieces_of(words)">${", ".join(f"cmr_half_pair_float({low}, {high})" for low, high in words)}</%def>

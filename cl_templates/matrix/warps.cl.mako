@@ -2,8 +2,10 @@
 <%namespace name="few" file="/matrix/few_numbers.cl.mako"/>
 <%namespace name="accumulators" file="/pairs/accumulators.cl.mako"/>
 ## The start: the rows' operands, relative to their centre and scaled by the facts of all rows.
-## mode: the vocabulary; matrix: of the rows. `largest` is local, as long as three numbers of each product. Barriers: 3, or as `put_in_turns` says, and those of `find_centre`.
-<%def name="put_rows(mode, matrix)">
+## mode: the vocabulary; matrix: of the rows. `largest` is local, as long as three numbers of each product. left: where a group that gives up sets its mark. Then a few of
+## the group's columns are looked at first: if one is beyond the error bound, the group ends at once where the vendor allows it. `hopeless`, the text of an int in local
+## memory that is 0 before, is 1 then. Barriers: 3, or as `put_in_turns` says, 1 for the look, and those of `find_centre`.
+<%def name="put_rows(mode, matrix, left='', hopeless='')">
 const idx till = min(last, (idx)(first + ${matrix.places.rows}));
 ${few.find_centre(mode, matrix)}
 if (item < ${3 * len(matrix.products)}) largest[item] = 0;
@@ -13,6 +15,13 @@ for (int r = item; r < ${matrix.places.rows}; r += ${block}) {
 }
 ${mode.sync()}
 ${few.declare_scales(matrix)}
+% if left:
+${few.probe_columns(matrix, f"{hopeless} = 1;")}
+${mode.sync()}
+const int given_up_first = ${hopeless};
+if (given_up_first && item == 0) ${left} = 1;
+cmr_end_unless_int(!given_up_first);
+% endif
 % if matrix.row_turns > 1:
 ${put_in_turns(mode, matrix)}
 % else:

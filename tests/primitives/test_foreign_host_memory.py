@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import time
 import weakref
 from typing import Any
 
@@ -45,6 +46,10 @@ def test_host_memory_lives_as_long_as_the_array_over_it(queue: cl.CommandQueue) 
     assert_same(DOUBLE(device_array).to_numpy(), 2 * np.arange(1 << 16, dtype=np.float32))
     device_array.context.wait()
     del device_array
-    cm.array(cl.array.to_device(queue, np.zeros(3, np.float32)))  # frees buffers without other references
-    gc.collect()
-    assert lives() is None
+    for _ in range(500):  # a driver may hold a buffer a little longer than its last kernel runs
+        cm.array(cl.array.to_device(queue, np.zeros(3, np.float32)))  # frees buffers without other references
+        gc.collect()
+        if lives() is None:
+            return
+        time.sleep(0.01)
+    raise AssertionError("the memory is still referenced")

@@ -109,7 +109,7 @@ ${mode.open_kernel("cmr_pairwise_matrix", parameters + domain.attr.parameters + 
     ${pairs.uniforms()}
 % if by_products:
     if (item < 2) far[item] = 0;
-    ${warps.put_rows(mode, matrix)}
+    ${warps.put_rows(mode, matrix, *(("left[CMR_GROUP]", "far[0]") if leaves and not parts and not domain.attr.scattered else ()))}
 % endif
     ${warps.my_rows(matrix)}
 % for v in mine:

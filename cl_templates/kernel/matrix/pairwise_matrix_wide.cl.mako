@@ -237,7 +237,7 @@ ${mode.open_kernel("cmr_pairwise_matrix_wide", parameters + domain.attr.paramete
 % if not wide.registers:
     for (int r = item; r < ${2 * rows_taken}; r += ${block}) tops[r] = 0;
 % endif
-    ${warps.put_rows(mode, matrix)}
+    ${warps.put_rows(mode, matrix, *(() if wide.scattered else ("redo[CMR_GROUP]", "given_up[0]")))}
     ${warps.my_rows(matrix)}
 % if not cpu:
 % for v in mine:

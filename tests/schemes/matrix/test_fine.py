@@ -11,18 +11,23 @@ from support.clouds import CLOUDS, clouds
 from support.exponent_sums import EPS, KINDS, adversarial, assert_sums, box_of, exponents, gaussian, points, run
 from support.pair_plans import form_of, layout_of
 from support.plans import FACTS, PARALLEL
+from support.random_blocks import drawn_blocks
 
 import clmapreduce as cm
 from clmapreduce.device.plans.executable import Executable
+from clmapreduce.device.runtime import source_of
 from clmapreduce.domain.dense import Pairwise
+from clmapreduce.domain.sparse import sparse
 from clmapreduce.pairwise.call import PairCall
 from clmapreduce.planning.pair_request import passes_of
 from clmapreduce.reductions.pairs import PAIR_REDUCTIONS
 from clmapreduce.schemes.pairs.matrix.boxes import FEWEST_FINE, FINE_OPERANDS, SOME_PAIRS, fine_pays
+from clmapreduce.schemes.pairs.matrix.exponentials import Exponentials
 from clmapreduce.schemes.pairs.matrix.few import FewNumbers
 from clmapreduce.schemes.pairs.matrix.fine import fine_box
 from clmapreduce.schemes.pairs.matrix.parts.fine_halves import FinePieces
 from clmapreduce.schemes.pairs.matrix.parts.fragments import FragmentLayout
+from clmapreduce.schemes.pairs.matrix.parts.halves import OperandPieces, short_steps
 from clmapreduce.schemes.pairs.problem import PairProblem
 from clmapreduce.vector import OPERATIONS, Variable
 
@@ -78,6 +83,20 @@ def test_adversarial_points(context: cm.Context, rng: np.random.Generator) -> No
         xs, ys, scale = adversarial(rng, kind)
         arrays = {x: xs, y: ys, s: scale, b: rng.random((193, 1)).astype("f4")}
         assert_sums(run(call, arrays, context, fine=1), exponents(xs, ys, scale), arrays[b].astype("f8"), kind)
+
+
+def test_one_far_column(context: cm.Context, rng: np.random.Generator) -> None:
+    """Wherever it is, among those that a group looks at before it begins or not, for its rows' groups and others."""
+    formula, (x, y, s, b) = gaussian(5)
+    call = PairCall(formula, PAIR_REDUCTIONS["Sum"], 1)
+    for place in (0, 7, 250, 320, 499):  # a look at 32 of 500 columns meets the first and the third
+        xs, ys = (rng.random((n, 5)).astype("f4") for n in (170, 500))
+        xs[100:130] += 4
+        ys[place] += 4
+        arrays = {x: xs, y: ys, s: np.ones(1, "f4"), b: rng.normal(size=(500, 1)).astype("f4")}
+        for tiles in (1, 64):
+            result = run(call, arrays, context, fine=1, tiles=tiles)
+            assert_sums(result, exponents(xs, ys, arrays[s]), arrays[b].astype("f8"), (place, tiles))
 
 
 def test_points_that_are_not_finite(context: cm.Context, rng: np.random.Generator) -> None:
@@ -268,3 +287,26 @@ def test_when_three_pieces_pay() -> None:
     assert fine_pays([FEWEST_FINE], SOME_PAIRS)
     assert not fine_pays([FEWEST_FINE - 1], SOME_PAIRS) and not fine_pays([FEWEST_FINE], SOME_PAIRS - 1)
     assert not fine_pays([8, 8], SOME_PAIRS)
+
+
+@pytest.mark.parametrize("count", range(1, 33))
+def test_the_last_instruction_of_a_sum_may_be_short(count: int) -> None:
+    """It takes half of the depth where at most eight pieces are left."""
+    high, low = count + 4, 5 * count + 2
+    steps = -(-high // 16), -(-low // 16)
+    ends = [(steps[0] - 1, high), (sum(steps) - 1, low)]
+    assert short_steps(FinePieces(count)) == {step for step, pieces in ends if 1 <= pieces % 16 <= 8}
+    for lift in ("", "100.0f"):
+        pieces = 3 * count + 6 + bool(lift)
+        assert short_steps(OperandPieces(count, lift)) == ({-(-pieces // 16) - 1} if 1 <= pieces % 16 <= 8 else set())
+
+
+@pytest.mark.parametrize(("weights", "kind"), [(1, FewNumbers), (40, Exponentials)])
+def test_only_first_launches_look_at_columns_before_they_begin(weights: int, kind: Any) -> None:
+    """Columns of blocks of pairs have no order; groups that are computed again have work."""
+    problem = layout_of(f"Exp(-SqDist(Vi(0,5),Vj(1,5)))*Vj(2,{weights})")
+    dense = Pairwise(10**5, 10**5, 1, 10**7)
+    for domain in (dense, sparse(dense, drawn_blocks(np.random.default_rng(3), 10**5, 10**5))):
+        scheme = kind(problem, domain, PARALLEL, FACTS["nvidia"])
+        texts = [source_of(stage.spec) for stage in scheme.plan(scheme.box).stages]
+        assert ["given_up_first" in text for text in texts].count(True) == (domain is dense)

@@ -43,6 +43,8 @@ SAMPLES = 32
 """Rows whose mean is the centre of a group's. What it is off by adds to the magnitudes: with 8, rows and columns of a
 unit cube of 16 coordinates exceeded LIMIT.
 """
+PROBES = 32
+"""Columns that a group looks at before it begins: if one is too far from its rows, it need not begin."""
 EXACT_TERMS = 24
 """Numbers of its rows that an item holds at once where the formula itself is computed: others need the registers."""
 LIMIT = 16.0
@@ -106,9 +108,10 @@ def filled(meetings: list[tuple[str, str]], steps: int) -> list[tuple[str, str]]
     return meetings + [NOTHING] * (steps * DEPTH - len(meetings))
 
 
-def _by_step(meetings: list[tuple[str, str]]) -> list[list[tuple[str, str]]]:
-    """Those of each instruction."""
-    return [meetings[at : at + DEPTH] for at in range(0, len(meetings), DEPTH)]
+def short_steps(slots: Pieces) -> frozenset[int]:
+    """The instructions of a product whose second half of pieces is 0."""
+    ends = [slots.meetings[at + DEPTH // 2 : at + DEPTH] for at in range(0, slots.steps * DEPTH, DEPTH)]
+    return frozenset(step for step, end in enumerate(ends) if set(end) == {NOTHING})
 
 
 @once_per_pair
@@ -149,6 +152,7 @@ class HalfOperands:
     registers: bool
     half: bool = False
     samples: ClassVar[int] = SAMPLES
+    probes: ClassVar[int] = PROBES
     number_type: ClassVar[str] = "float"
     """The C type of the numbers that are cut into pieces."""
     small: ClassVar[bool] = True
@@ -193,8 +197,7 @@ class HalfOperands:
     @cached_property
     def short_steps(self) -> frozenset[int]:
         """Instructions that take but the first half of their pieces: the others are 0."""
-        ends = [meetings[DEPTH // 2 :] for slots in self.slots for meetings in _by_step(slots.meetings)]
-        return frozenset(step for step, end in enumerate(ends) if set(end) == {NOTHING})
+        return frozenset(self.first(p) + step for p, slots in enumerate(self.slots) for step in short_steps(slots))
 
     # ---------------------------------------------------------------------------------------------------- places
     @property

@@ -8,7 +8,7 @@
 ##   in…, parts or out…, rows, columns, share, blocks, splits, total  as in cmr_pairwise
 ##   redo [group / sharing]  not 0 where a launch before gave up      left [group]  1 where this one does
 ##   fine_columns, fine_far, fine_facts  as from cmr_pairwise_matrix_columns
-##   Local memory: the operands of all rows and of a tile, the tile's terms, one accumulator per item. Barriers: 3 a tile, 3 a group, and as from_item.
+##   Local memory: the operands of all rows and of a tile, the tile's terms, one accumulator per item. Barriers: 3 a tile, 5 or 6 a group, and as from_item.
 <%namespace name="mode" file="/mode/${context['compute_mode']}.cl.mako"/>
 <%namespace name="domain" file="/domain/${context['domain']}.cl.mako"/>
 <%namespace name="warps" file="/matrix/warps.cl.mako"/>

@@ -2,7 +2,7 @@
 ##   computed: those that may change an accumulator. The others cost their share of a product and of one logical operation.
 ##   An item's accumulators are in private arrays, because few columns need them, so that registers are left for products.
 ##   in…, parts or out…, rows, columns, share, blocks, splits, total  as in cmr_pairwise      bars  [row], thresholds, if a sample of columns gave them
-##   Local memory: the operands of all rows and of a tile, one accumulator per item. Barriers: 2 a tile, 3 a group, and as from_item.
+##   Local memory: the operands of all rows and of a tile, one accumulator per item. Barriers: 2 a tile, 5 a group, and as from_item.
 <%namespace name="mode" file="/mode/${context['compute_mode']}.cl.mako"/>
 <%namespace name="domain" file="/domain/${context['domain']}.cl.mako"/>
 <%namespace name="warps" file="/matrix/warps.cl.mako"/>

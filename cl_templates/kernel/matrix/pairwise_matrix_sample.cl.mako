@@ -3,7 +3,7 @@
 ##   skipped, and so are columns that do not fill a whole turn.
 ##   in…  the pair's inputs      buckets  [bucket of a split] and then as accumulators; where there is no bound, a value that no column passes
 ##   rows, columns, share, blocks, splits, total  as in cmr_pairwise, for the columns of the sample
-##   Local memory: the operands of all rows and of a tile. Barriers: 2 a tile, 3 a group.
+##   Local memory: the operands of all rows and of a tile. Barriers: 2 a tile, 5 a group.
 <%namespace name="mode" file="/mode/${context['compute_mode']}.cl.mako"/>
 <%namespace name="domain" file="/domain/${context['domain']}.cl.mako"/>
 <%namespace name="warps" file="/matrix/warps.cl.mako"/>

@@ -98,9 +98,9 @@ class _FewKernel(MatrixKernel):
 @dataclass(frozen=True, eq=False)
 class FewNumbersKernel(_FewKernel):
     """Exponents are products. by_products, by_formula: which tiles there are: within the error bound, and beyond.
-    leaves: whether groups give up: at their first tile beyond it; or, if there are both, where beside one tile
-    more than one in `patience` is. parts: where only groups are computed that gave up before, how many there are for
-    each of that launch; 0: all are. sharing: so many have a flag in common.
+    leaves: whether groups give up: at their first tile beyond it, or before it, if one of a few columns is; or, if
+    there are both, where beside one tile more than one in `patience` is. parts: where only groups are computed that
+    gave up before, how many there are for each of that launch; 0: all are. sharing: so many have a flag in common.
     """
 
     template = "kernel/matrix/pairwise_matrix"

@@ -1,4 +1,6 @@
-"""Constants taken out of a formula, so that another number is another argument and not another kernel."""
+"""Constants taken out of a formula, so that another number is another argument and not another kernel, unless it has
+another sign.
+"""
 
 from __future__ import annotations
 
@@ -17,8 +19,9 @@ TakenConstants = tuple[tuple[Variable, Constant], ...]
 
 @lru_cache(maxsize=256)
 def slotted(roots: tuple[Vector | None, ...]) -> tuple[tuple[Vector | None, ...], TakenConstants]:
-    """The formulas with variables for their constants, and which stands for which. Numbers of one sign are sizes, with
-    the sign in the formula: kernels may depend on it.
+    """The formulas with variables for their constants, and which stands for which. Where all numbers of
+    a constant have the same sign, the variable stands for their magnitudes, and the sign stays in the formula, because
+    kernels may depend on it.
     """
     slots: list[tuple[Variable, Constant]] = []
     replaced: dict[Vector, Vector] = {}
@@ -27,8 +30,8 @@ def slotted(roots: tuple[Vector | None, ...]) -> tuple[tuple[Vector | None, ...]
             slot = Variable(FIRST + len(slots), vector.dim, Category.PARAMETER)
             negative = all(value < 0 for value in vector.values)
             slots.append((slot, Constant(tuple(-value for value in vector.values)) if negative else vector))
-            size = abs(slot) if negative or all(value >= 0 for value in vector.values) else slot
-            replaced[vector] = -size if negative else size
+            magnitude = abs(slot) if negative or all(value >= 0 for value in vector.values) else slot
+            replaced[vector] = -magnitude if negative else magnitude
         else:
             replaced[vector] = _with(vector, [replaced[arg] for arg in vector.args])
     return tuple(None if root is None else replaced[root] for root in roots), tuple(slots)
@@ -41,7 +44,9 @@ def _with(vector: Vector, args: Sequence[Vector]) -> Vector:
     return make(vector.operation, tuple(args), vector.params)
 
 
-def without_size(vector: Vector) -> Vector:
-    """The variable of a constant's size, which is no less than 0; other vectors as they are."""
+def without_abs(vector: Vector) -> Vector:
+    """The variable that stands for a constant's magnitudes, where a vector is their absolute value, which changes
+    nothing; other vectors as they are.
+    """
     of = vector.args[0] if vector.operation.name == "Abs" else vector
     return of if isinstance(of, Variable) and of.position >= FIRST else vector

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from clmapreduce.lowering.constants import without_size
+from clmapreduce.lowering.constants import without_abs
 from clmapreduce.lowering.pair import PairInput, Role
 from clmapreduce.schemes.pairs.softmax.weights import Factor, LongWeights, Shared
 from clmapreduce.vector.coordinates import CONCAT
@@ -41,7 +41,7 @@ def _number(one: Vector, inputs: Mapping[Variable, PairInput], below: bool) -> F
     inverse = one.operation.name == "Inv"
     of = one.args[0] if inverse else one
     negative = of.operation.name == "Minus"
-    of = without_size(of.args[0] if negative else of)
+    of = without_abs(of.args[0] if negative else of)
     if isinstance(of, Variable) and of.dim == 1 and inputs[of].role is Role.PARAMETER:
         return Shared(inputs[of], inverse != below, negative)
     return None

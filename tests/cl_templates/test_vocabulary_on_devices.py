@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import ml_dtypes  # noqa: F401  # names bfloat16
 import numpy as np
 import pytest
+from support.function_errors import marked_nans
 from support.template_words import helper
 
 import clmapreduce as cm
@@ -81,12 +80,6 @@ def of_kind(scalar: str, lanes: int) -> str:
 LANES = {"f4": (1, 2, 4, 8, 16), "f8": (1, 2, 4, 8)}
 
 
-def marked_nans(dtype: np.dtype[Any], rng: np.random.Generator) -> Any:
-    """NaN with other bits set, as R marks missing numbers."""
-    nan = np.full(40, np.nan, dtype).view(f"u{dtype.itemsize}")
-    return (nan | rng.integers(1, 1 << 12, 40).astype(nan.dtype)).view(dtype)
-
-
 @pytest.mark.parametrize("code", LANES)
 def test_the_fast_power_of_two_is_within_its_promise(context: cm.Context, code: str, rng: np.random.Generator) -> None:
     """2.2 ulp (float64: 1.5) from twice the least normal number on, exact at 0, and its ends, in every lane of every width.
@@ -102,7 +95,7 @@ def test_the_fast_power_of_two_is_within_its_promise(context: cm.Context, code: 
         np.nextafter(np.arange(lowest + 1, highest, dtype=dtype), dtype.type(1e9)), [lowest, below],
     ]).astype(dtype)  # fmt: skip
     ends = [0.0, -0.0, np.nan, -np.inf, np.inf, highest, highest + 0.5, 1e30, lowest - 30, -1e30, 10 * lowest, 1]
-    x = np.concatenate([x, np.array(ends, dtype), rng.permuted(np.array(ends, dtype)), marked_nans(dtype, rng)])
+    x = np.concatenate([x, np.array(ends, dtype), rng.permuted(np.array(ends, dtype)), marked_nans(dtype)])
     x = np.concatenate([x, np.zeros(-len(x) % 16, dtype)])
     results = []
     for k, lanes in enumerate(LANES[code]):

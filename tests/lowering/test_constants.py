@@ -26,12 +26,12 @@ def test_numbers_become_parameters_each_constant_once() -> None:
     assert set(slotted_formula.variables) == {*formula.variables, *(v for v, _ in slots)}
 
 
-@pytest.mark.parametrize(("numbers", "sizes"), [((-2.0,), (2.0,)), ((0.5, 3.0), (0.5, 3.0)), ((-1.0, -7.0), (1.0, 7.0))])
-def test_numbers_of_one_sign_are_sizes(numbers: tuple[float, ...], sizes: tuple[float, ...]) -> None:
-    """With the sign in the formula. Numbers of both signs, and NaN, are as they are."""
+@pytest.mark.parametrize(("numbers", "magnitudes"), [((-2.0,), (2.0,)), ((0.5, 3.0), (0.5, 3.0)), ((-1.0, -7.0), (1.0, 7.0))])
+def test_the_sign_stays_in_the_formula(numbers: tuple[float, ...], magnitudes: tuple[float, ...]) -> None:
+    """Where all numbers have the same one. Numbers of both signs, and NaN, are as they are."""
     x = Variable(0, len(numbers), 0)
     (formula, _), ((slot, constant),) = slotted((x * Constant(numbers), None))
-    assert constant.values == sizes and formula is x * (-abs(slot) if numbers[0] < 0 else abs(slot))
+    assert constant.values == magnitudes and formula is x * (-abs(slot) if numbers[0] < 0 else abs(slot))
     for others in ((1.0, -2.0), (0.0, np.nan), (-3.0, np.inf)):
         (formula, _), ((slot, constant),) = slotted((Variable(0, 2, 0) * Constant(others), None))
         np.testing.assert_array_equal(constant.values, others)

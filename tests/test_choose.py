@@ -111,10 +111,12 @@ def test_longer_lines_never_get_a_smaller_scope(mode: ComputeMode, batch: bool) 
     ((10, 3, False, True, SEQUENTIAL), "tiles=1: one item walks the whole line"),
     ((10, 3, True, False, PARALLEL), "a batch: each item walks rows of 10 of its own"),
     ((1000, 3, True, False, PARALLEL), "a batch: each group walks rows of 1000, all of its items on one row"),
+    ((10, 3, True, False, PARALLEL, 4), "a batch: 4 items walk a row of 10 together"),
+    ((10, 3, True, False, SEQUENTIAL, 4), "a batch: each item walks rows of 10 of its own"),
     ((10, 1, False, False, PARALLEL), "one launch computes it at any length"),
     ((10, 3, False, False, SEQUENTIAL), "one item walks 10 elements sooner than 3 launches start"),
     ((10, 3, False, False, PARALLEL), "one group walks 10 elements sooner than 3 launches start"),
     ((10**9, 3, False, False, PARALLEL), "1000000000 elements keep the whole device busy"),
 ])  # fmt: skip
 def test_a_choice_says_why(arguments: tuple[int, int, bool, bool, ComputeMode], words: str) -> None:
-    assert choose_scope(*arguments, INTEL)[1] == words
+    assert choose_scope(*arguments[:5], INTEL, *arguments[5:])[1] == words

@@ -14,7 +14,7 @@ from clmapreduce.schemes.pairs.boxes import PairWork, clustered, few_box, orderi
 
 SCHEMES = (
     "map", "reduce", "reduce2", "extremum", "locate", "logsumexp", "scan", "unfold", "unfold_reduce", "upsweep", "prefix",
-    "power_series", "fused_group", "fused_few", "fused_small", "fused_rows",
+    "power_series", "fused_group", "fused_few", "fused_small", "fused_teams", "fused_rows",
 )  # fmt: skip
 
 

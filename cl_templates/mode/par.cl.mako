@@ -101,7 +101,7 @@ ${op.merge(acc, acc, "next")}
 % endfor
 </%def>
 ## Every item's `acc` becomes acc of item 0 ∘ … ∘ acc of item block−1. Neighbours merge first, so order is kept.
-<%def name="combine_group(op, acc, name='scratch')">
+<%def name="combine_group(op, acc, name='scratch', first=0)">
 <% width = min(subgroup, block) %>
 ${combine_warp(op, acc)}
 % if width < block:
@@ -121,7 +121,7 @@ ${_from_scratch(op, acc, 0, name)}
 barrier(CLK_LOCAL_MEM_FENCE);
 % else:
 {
-${_shuffled(op, "first", acc, "shuffle_first", 0)}
+${_shuffled(op, "first", acc, "shuffle_first", first)}
 % for part, type in op.parts:
 ${acc}_${part} = first_${part};
 % endfor

@@ -28,7 +28,7 @@ const idx ${first} = ${begin}, ${last} = ${end};
 <%def name="local_array(name)"><% array = local_arrays[name] %>${array.ctype} ${name}[${array.count}];</%def>
 <%def name="group_scratch(op, name='scratch')"></%def>
 <%def name="combine_warp(op, acc)"></%def>
-<%def name="combine_group(op, acc, name='scratch')"></%def>
+<%def name="combine_group(op, acc, name='scratch', first=0)"></%def>
 <%def name="scan_group(op, rows, name='scratch')">
 % for k in range(rows):
 ${op.declare(f"before{k}")}

@@ -43,13 +43,16 @@ def few_long_rows(rows: int, length: int, mode: ComputeMode, facts: Facts) -> bo
 
 
 def choose_scope(
-    length: int, launches: int, batch: bool, strict: bool, mode: ComputeMode, facts: Facts
+    length: int, launches: int, batch: bool, strict: bool, mode: ComputeMode, facts: Facts, team: int = 0
 ) -> tuple[Scope, str]:
     """(scope, why) of a pipeline over lines of `length`. launches: of the chain that would compute one line. batch:
-    many lines in one launch. strict: one work-item must do it all.
+    many lines in one launch. strict: one work-item must do it all. team: items of a warp that can walk a row of a batch
+    together, or 0.
     """
     if strict:
         return Scope.ITEM, "tiles=1: one item walks the whole line"
+    if batch and team and mode is ComputeMode.PARALLEL:
+        return Scope.GROUP, f"a batch: {team} items walk a row of {length} together"
     if batch and (mode is ComputeMode.SEQUENTIAL or length <= ITEM_ROW):
         return Scope.ITEM, f"a batch: each item walks rows of {length} of its own"
     if batch:

@@ -18,6 +18,7 @@ from clmapreduce.schemes.line.chain import Chain
 from clmapreduce.schemes.line.fused import fused_box, plan_fused
 from clmapreduce.schemes.line.fused_line import Fused
 from clmapreduce.schemes.line.shared_rows import can_share, plan_shared_rows
+from clmapreduce.schemes.line.teams import warp_team
 
 
 @dataclass(frozen=True, eq=False)
@@ -34,6 +35,11 @@ class TracedPipeline:
     def shares(self, rows: int, length: int, mode: ComputeMode, facts: Facts) -> bool:
         """Whether groups share each of some rows, in the launches of the chain."""
         return few_long_rows(rows, length, mode, facts) and self._can_share
+
+    def team(self, rows: int, length: int, facts: Facts) -> int:
+        """How many items of a warp walk a row of a batch together; 0: rows have other walkers."""
+        team = warp_team(self.fused, Lines(rows, length), facts) if self.fused is not None else None
+        return team.items if team else 0
 
     @cached_property
     def _can_share(self) -> bool:
@@ -87,7 +93,7 @@ class PipelineRequest(PlanRequest):
     def _defaults(self, facts: Facts) -> dict[str, LaunchBox]:
         if self._fused is None:
             return self.traced.chain.boxes(self.mode, facts)
-        name = fused_box(self.scope, self._lines, facts)
+        name = fused_box(self._fused, self.scope, self._lines, facts)
         return {name: launch_box(name, self.mode, facts)}
 
     def plan(self, facts: Facts) -> Plan:
@@ -97,7 +103,7 @@ class PipelineRequest(PlanRequest):
         if fused is None:
             line = Line(self.length, self.window)
             return self.traced.chain.plan(line, self.mode, facts, self.streaming, self.strict, own)
-        name = fused_box(self.scope, lines, facts)
+        name = fused_box(fused, self.scope, lines, facts)
         box = own.get(name) or launch_box(name, self.mode, facts)
         box = strictly_sequential(box) if self.strict else box
         return plan_fused(fused, lines, self.scope, self.mode, facts, box, self.why)

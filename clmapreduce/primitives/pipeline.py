@@ -145,7 +145,8 @@ class Pipeline(Primitive):
             return Lowered(arguments, outputs, None, partials)
         chain = traced.chain
         launches = 1 if len(chain.links) == 1 else chain.launches
-        scope, why = choose_scope(arguments.line, launches, arguments.rows > 1, strict, mode, context.facts)
+        rows, line, facts = arguments.rows, arguments.line, context.facts
+        scope, why = choose_scope(line, launches, rows > 1, strict, mode, facts, traced.team(rows, line, facts))
         streaming = streams_past_caches(options, outputs)
         window = None
         if not compiling:

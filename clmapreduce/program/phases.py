@@ -24,6 +24,12 @@ class Phase:
     def steps(self) -> tuple[Step, ...]:
         return (*self.running, *self.reduces)
 
+    def roots(self, program: Program) -> list[Node]:
+        """What the walk computes of each element: what its steps take, and what it stores."""
+        outputs = [program.outputs[i] for i in self.outputs]
+        stored = [node for value in outputs for node in components(value).values()]
+        return [*(node for step in self.steps for node in step.nodes), *stored]
+
 
 def phases(program: Program) -> list[Phase]:
     """The fewest walks that compute the program: a reduce comes in the first walk in which its values are known."""

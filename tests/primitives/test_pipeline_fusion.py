@@ -186,7 +186,7 @@ def test_explain_shows_mode_scope_stages_jobs_and_bytes(context: cm.Context) -> 
         (300, "sequential", {"tiles": 1}, "ITEM", "tiles=1: one item walks the whole line"),
         (70_001, "sequential", {"tiles": 1}, "ITEM", "tiles=1"),
         ((50, 8), "parallel", {"batch": True}, "ITEM", "a batch: each item walks rows of 8 of its own"),
-        ((50, 300), "parallel", {"batch": True}, "GROUP", "a batch: each group walks rows of 300"),
+        ((50, 2000), "parallel", {"batch": True}, "GROUP", "a batch: each group walks rows of 2000"),
         ((50, 300), "sequential", {"batch": True}, "ITEM", "a batch"),
     ):
         lines, nbytes = explanation(shape, mode, **more), 4 * int(np.prod(shape))

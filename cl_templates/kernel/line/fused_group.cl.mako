@@ -2,6 +2,8 @@
 ##   A group handles the lines [group·share, group·share + share) ∩ [0, rows). With row_mode "par" it does so together, line by line; with "seq"
 ##   each item walks different lines (`lanes` of them at once). A line is walked once per phase: a phase ends where a value of the whole line is
 ##   needed; elements between phases are computed again, never stored.
+##   kept: elements of its line that an item reads once, into private arrays, and walks in each phase. 0: each phase reads them again.
+##   teams: of `block` items, in a group; each takes its own lines, and is part of a warp.
 ##   in…  the pipeline's inputs      out…  its outputs, one value per element or per line      n, rows, share  as above
 ##   Local memory: one accumulator per item (par) or warp and step; `staged` lines of every item. Barriers: those of its reduces and scans; 3 a tile.
 <%namespace name="outer" file="/mode/${context['compute_mode']}.cl.mako"/>
@@ -43,9 +45,37 @@
 % endfor
     }
 </%def>
+## The elements of a line that an item walks. Of what it keeps, all but the last one are within the line.
+<%def name="own_elements()">
+<% item = f"(idx)get_local_id(0){f' % {block}' if teams > 1 else ''}" %>
+% for k in range(kept):
+    { const int slot = ${k}; const idx i = ${k * block} + ${item};
+<% conditions = (["live"] if teams > 1 else []) + (["i < n"] if k == kept - 1 else []) %>
+    ${f"if ({' && '.join(conditions)})" if conditions else ""}
+    {
+    ${caller.body()}
+    } }
+% endfor
+% if not kept:
+    for (idx i = live ? ${item} : n; i < n; i += ${block}) {
+    ${caller.body()}
+    }
+% endif
+</%def>
 <%def name="line(view, begin='row * n')">
     const idx row_begin = ${begin};
     ${view.before}
+% if view.kept:
+% for type, array, _ in view.kept.arrays:
+    ${type} ${array}[${kept}];
+% endfor
+    <%self:own_elements>
+    ${view.kept.load}
+% for _, array, text in view.kept.arrays:
+    ${array}[slot] = ${text};
+% endfor
+    </%self:own_elements>
+% endif
 % for phase in view.phases:
     ${phase.before}
 % if phase.vectors:
@@ -55,22 +85,26 @@
     <%inner:each_sync i="i" live="live" end="n">
     ${turn(phase, view.lanes)}
     </%inner:each_sync>
+% elif kept or teams > 1:
+    <%self:own_elements>
+    ${turn(phase, view.lanes)}
+    </%self:own_elements>
 % else:
     <%inner:each i="i" begin="${phase.vectors.end if phase.vectors else '0'}" end="n">
     ${turn(phase, view.lanes)}
     </%inner:each>
 % endif
 % for op, acc, name in phase.combined:
-    ${inner.combine_group(op, acc, name)}
+    ${inner.combine_group(op, acc, name, f"get_local_id(0) / {block} * {block}" if teams > 1 else 0)}
 % endfor
     ${phase.after}
 % endfor
-    if (${inner.is_leader()}) {
+    if (${f"live && get_local_id(0) % {block} == 0" if teams > 1 else inner.is_leader()}) {
         ${view.leader}
     }
 </%def>
 <% sizes = ([] if fixed else ["const idx n"]) + ["const idx rows", "const idx share"] %>
-${outer.open_kernel("cmr_fused_group", parameters + sizes)}
+${outer.open_kernel("cmr_fused_group", parameters + sizes, block * teams)}
 % if fixed:
     const idx n = ${fixed};
 % endif
@@ -78,7 +112,13 @@ ${outer.open_kernel("cmr_fused_group", parameters + sizes)}
     ${inner.group_scratch(op, name)}
 % endfor
     const idx first = CMR_GROUP * share, last = first + min((idx)(rows - first), share);
-% if row_mode == compute_mode:
+% if teams > 1:
+    for (idx tile = first; tile < last; tile += ${teams}) {
+        const int live = tile + (idx)get_local_id(0) / ${block} < last;
+        const idx row = live ? tile + (idx)get_local_id(0) / ${block} : last - 1;
+        ${line(view(1))}
+    }
+% elif row_mode == compute_mode:
     idx row = first;
 % if lanes > 1:
     for (; row + ${lanes} <= last; row += ${lanes}) {

@@ -80,6 +80,7 @@ _SEQUENTIAL = {
     "fused_group": replace(_CPU, unroll=1),
     "fused_few": replace(_CPU, unroll=1),
     "fused_small": replace(_CPU, unroll=1),
+    "fused_teams": replace(_CPU, unroll=1),
     "fused_rows": replace(_CPU, unroll=1),
 }
 _PARALLEL_GPU = {
@@ -107,6 +108,7 @@ _PARALLEL_GPU = {
     "fused_group": replace(_GPU, unroll=1, groups=32),
     "fused_few": replace(_GPU, block=512, unroll=1, groups=32),
     "fused_small": replace(_GPU, block=32, unroll=1, groups=64),
+    "fused_teams": replace(_GPU, unroll=1, groups=64),
     "fused_rows": replace(_GPU, block=128, unroll=1, groups=UNLIMITED),
 }
 _WAITING_GPU = {"scan": replace(_GPU, block=256, unroll=8)}

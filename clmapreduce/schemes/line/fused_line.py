@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 from clmapreduce.dtypes import DType, c_name
 from clmapreduce.formula.content import HasContent
-from clmapreduce.formula.formula import Access, Place
+from clmapreduce.formula.formula import Access, Input, Place
 from clmapreduce.formula.functions import cast
 from clmapreduce.formula.guard import condition_of
-from clmapreduce.formula.node import Record, Value, components, postorder
+from clmapreduce.formula.node import Node, Record, Value, components, postorder
 from clmapreduce.formula.text.statements import Statements
 from clmapreduce.plan import LocalArray
 from clmapreduce.program.phases import Phase, constants, phases
@@ -20,70 +20,12 @@ from clmapreduce.program.step import Step
 from clmapreduce.reductions.text import OperatorText
 from clmapreduce.schemes.common.local_arrays import accumulators
 from clmapreduce.schemes.common.stores import guarded_text, store_text, store_value
+from clmapreduce.schemes.line.walks import Kept, Manner, RowStore, Segment, VectorLoop, View, Walk
 
+OWN_ELEMENTS = (Access.VECTOR, Access.STRIDED)
+"""Accesses of inputs that have an element of their own for each one of every line."""
 READ_IN_VECTORS = (Access.VECTOR, Access.ARGUMENT, Access.SINGLE, Access.ROW, Access.LINE)
 """Accesses of inputs that a vector along the line can read."""
-
-
-@dataclass(frozen=True)
-class RowStore:
-    """One number of an output per row, of rows side by side. type: of a vector in C. name: of the variable for it."""
-
-    output: int
-    type: str
-    name: str
-    text: str
-
-
-@dataclass(frozen=True)
-class Segment:
-    """Some statements of a loop's body, which only `live` items run if it says so, and what is stored behind them; or
-    (with `scan`) one turn of a scan, names in the order of `scan_step`.
-    """
-
-    text: str = ""
-    live: bool = False
-    store: RowStore | None = None
-    scan: bool = False
-    op: OperatorText | None = None
-    names: tuple[str, ...] = ()
-
-
-@dataclass(frozen=True)
-class VectorLoop:
-    """A loop over all of a line but its last elements, `lanes` of them a turn: statements before it, its body, its
-    accumulators, in lanes (operator, name, name of the line's own). end: the name of where it ends.
-    """
-
-    lanes: int
-    end: str
-    before: str
-    segments: tuple[Segment, ...]
-    accumulators: tuple[tuple[OperatorText, str, str], ...]
-
-
-@dataclass(frozen=True)
-class Walk:
-    """The text of one phase: statements before the loop, its body, accumulators that the group combines (operator,
-    name, scratch), statements after. sync: all items take every turn together. vectors: a loop before it.
-    """
-
-    before: str
-    sync: bool
-    segments: tuple[Segment, ...]
-    combined: tuple[tuple[OperatorText, str, str], ...]
-    after: str
-    vectors: VectorLoop | None = None
-
-
-@dataclass(frozen=True)
-class View:
-    """The text of one line, for `lanes` lines side by side."""
-
-    lanes: int
-    before: str
-    phases: tuple[Walk, ...]
-    leader: str
 
 
 class Fused(HasContent):
@@ -95,8 +37,8 @@ class Fused(HasContent):
         self.phases = phases(program)
         self.names = {id(step): f"a{k}" for k, step in enumerate(program.steps)}
         self.scratch_names = {step: f"scratch_{name}" for step, name in self.names.items()}
-        used = {id(node) for node in program.nodes}
-        self.inputs = tuple(g for g in program.inputs if any(id(n) in used for n in components(g.value).values()))
+        known = {id(node) for node in program.nodes}
+        self.inputs = tuple(variable for variable in program.inputs if _reads(variable, known))
 
     @property
     def content_parts(self) -> tuple[Any, ...]:
@@ -163,22 +105,63 @@ class Fused(HasContent):
         """Whether something runs along the line."""
         return any(phase.running for phase in self.phases)
 
-    def view(self, lanes: int, parallel: bool, narrow: bool, along: int = 1) -> View:
-        """The text of one line. parallel: a group walks it together. along: elements of a vector along the line."""
-        outer = Statements(lanes, narrow, "s", uniform=True)
+    @property
+    def reduces_in_any_order(self) -> bool:
+        """Whether the program reduces, and no element needs those before it."""
+        steps = self.program.steps
+        return bool(steps) and not self.carries and all(step.bound.commutative for step in steps)
+
+    @property
+    def element_bytes(self) -> int:
+        """Bytes of the elements at one index of a line."""
+        return sum(variable.dtype.itemsize for variable in self.inputs if variable.access in OWN_ELEMENTS)
+
+    @cached_property
+    def read_again(self) -> list[Input]:
+        """The inputs with elements of their own that more than one walk reads."""
+        walks = [used(phase.roots(self.program)) for phase in self.phases]
+        return [
+            variable for variable in self.inputs
+            if variable.access in OWN_ELEMENTS and sum(_reads(variable, walk) for walk in walks) > 1
+        ]  # fmt: skip
+
+    def view(self, lanes: int, manner: Manner) -> View:
+        """The text of one line, or of `lanes` lines side by side."""
+        outer = Statements(lanes, manner.narrow, "s", uniform=True)
         place = Place("0", "row_begin", "row", "n")
         for variable in self.inputs:
             if not varies(variable.value):
                 outer.read(variable, place, "s_")
         before = outer.drained()
+        kept = self._kept(manner) if manner.kept and self.read_again else None
         walks = tuple(
-            _PhaseText(self, phase, f"p{p}_", outer, parallel, narrow).walk(along)
-            for p, phase in enumerate(self.phases)
+            _PhaseText(self, phase, f"p{p}_", outer, manner, kept).walk() for p, phase in enumerate(self.phases)
         )
         for i, value in enumerate(self.program.outputs):
             if not varies(value):
                 store_value(outer, i, value, self.outputs[i], "row", False)
-        return View(lanes, before, walks, outer.drained())
+        return View(lanes, before, walks, outer.drained(), kept)
+
+    def _kept(self, manner: Manner) -> Kept:
+        block = Statements(1, manner.narrow, "k", uniform=True)
+        names, arrays = {}, []
+        for variable in self.read_again:
+            block.read(variable, Place("i", "row_begin", "row", "n"), "k_")
+            texts = block.texts(variable.value)
+            for part, (leaf, node) in enumerate(components(variable.value).items()):
+                names[node] = f"kept_{variable.name}_{part}"
+                arrays.append((c_name(node.dtype), names[node], texts[leaf]))
+        return Kept(names, block.drained(), tuple(arrays))
+
+
+def used(roots: Sequence[Node]) -> set[int]:
+    """The ids of all nodes that some nodes need, and of these."""
+    return {id(node) for node in postorder(roots)}
+
+
+def _reads(variable: Input, nodes: set[int]) -> bool:
+    """Whether an input's symbols are among some nodes, by their ids."""
+    return any(id(node) in nodes for node in components(variable.value).values())
 
 
 class _PhaseText:
@@ -187,25 +170,27 @@ class _PhaseText:
     """
 
     def __init__(
-        self, fused: Fused, phase: Phase, prefix: str, outer: Statements, parallel: bool, narrow: bool, along: int = 1
+        self, fused: Fused, phase: Phase, prefix: str, outer: Statements, manner: Manner, kept: Kept | None,
+        along: int = 1,
     ) -> None:  # fmt: skip
         self._fused, self._phase, self._outer = fused, phase, outer
-        self._narrow, self._along = narrow, along
-        self._block = Statements(max(along, outer.lanes), narrow, prefix, uniform=along == 1)
+        self._manner, self._kept, self._along = manner, kept, along
+        self._narrow, self._parallel = manner.narrow, manner.parallel
+        self._block = Statements(max(along, outer.lanes), manner.narrow, prefix, uniform=along == 1)
         self._prefix = prefix
-        self._parallel = parallel
-        self.sync = parallel and (bool(phase.running) or any(self._in_order(step) for step in phase.reduces))
+        self.sync = self._parallel and (bool(phase.running) or any(map(self._in_order, phase.reduces)))
         self._segments: list[Segment] = []
 
     def _in_order(self, step: Step) -> bool:
         """Whether a reduce goes turn by turn, because a group would mix up its values otherwise."""
         return self._parallel and not step.bound.commutative
 
-    def walk(self, along: int = 1) -> Walk:
+    def walk(self) -> Walk:
         phase, fused, vectors = self._phase, self._fused, None
         self._bind()
-        if along > 1:
-            wide = _PhaseText(fused, phase, f"{self._prefix}w", self._outer, self._parallel, self._narrow, along)
+        if self._manner.along > 1:
+            prefix = f"{self._prefix}w"
+            wide = _PhaseText(fused, phase, prefix, self._outer, self._manner, self._kept, self._manner.along)
             vectors = wide.vector_loop(self)
         declared = [self._outer.drained()]
         declared += [self._op(s).declare(self._acc(s), self._outer.lanes) for s in phase.steps]
@@ -237,22 +222,26 @@ class _PhaseText:
     # ---------------------------------------------------------------------------------------------- one part each
     def _bind(self) -> None:
         """Reads what the phase needs; values of the line become vectors before the loop."""
-        outputs = [self._fused.program.outputs[i] for i in self._phase.outputs]
-        roots = [node for step in self._phase.steps for node in step.nodes]
-        roots += [node for value in outputs for node in components(value).values()]
+        roots = self._phase.roots(self._fused.program)
         for k, node in enumerate(constants(roots)):
             if self._along == 1:
                 self._block.bind(node, self._outer.text(node))
             else:
                 self._block.declare(node, f"{self._prefix}line{k}", self._outer.texts(node)[""])
         self._constants = self._block.drained()
-        nodes = list(postorder(roots))
-        ids = {id(node) for node in nodes}
         place = Place("i", "row_begin", "row", "n" if self._along == 1 else "")
+        kept = self._kept.names if self._kept else {}
+        needed = used(roots)
         for variable in self._fused.inputs:
-            if varies(variable.value) and any(id(n) in ids for n in components(variable.value).values()):
+            if not varies(variable.value) or not _reads(variable, needed):
+                continue
+            numbers = components(variable.value).values()
+            if not kept.keys().isdisjoint(numbers):
+                for node in numbers:
+                    self._block.declare(node, f"{self._prefix}{kept[node]}", f"{kept[node]}[slot]")
+            else:
                 self._block.read(variable, place, self._prefix)
-        self._block.place(nodes, "i")
+        self._block.place(postorder(roots), "i")
 
     def _scan(self, step: Step) -> None:
         """One turn of a scan; an unfold is a scan of its base."""

@@ -39,7 +39,8 @@ from clmapreduce.modes import ComputeMode, Scope
 from clmapreduce.plan import Facts, Plan, Stage
 from clmapreduce.schemes.common.boxes import LaunchBox, launch_box
 from clmapreduce.schemes.line.fused import FIXED, plan_fused
-from clmapreduce.schemes.line.fused_line import Fused, View
+from clmapreduce.schemes.line.fused_line import Fused
+from clmapreduce.schemes.line.walks import Manner, View
 
 SUM, TOP, SCAN = cm.Reduce("sum"), cm.Reduce("maximum"), cm.Scan("sum")
 LAST, POWERS = cm.Reduce(SECOND), cm.Unfold("product")
@@ -251,7 +252,7 @@ def test_every_line_is_in_one_groups_share(
 
 
 def test_few_lines_are_as_many_groups() -> None:
-    fused_kernel = fused_of(lambda x: x - TOP(x), "f4")
+    fused_kernel = fused_of(lambda x: x - SCAN(x), "f4")
     for facts in FACTS.values():
         stage = stage_of(fused_kernel, 30, 1000, GROUP, PARALLEL, facts)
         assert (stage.groups, sizes(stage)[-1]) == (30, 1)
@@ -277,7 +278,7 @@ def test_items_share_nothing(function: Callable[..., Any], inputs: tuple[Any, ..
 def test_a_group_takes_half_of_local_memory_at_most(facts: Facts, steps: int) -> None:
     fused_kernel = fused_of(lambda x: sum(SUM(x + k) for k in range(steps)), "f4", fp64=facts.fp64)
     for memory in (1 << 10, 1 << 12, 1 << 16):
-        stage = stage_of(fused_kernel, 10, 1000, GROUP, PARALLEL, replace(facts, local_memory=memory))
+        stage = stage_of(fused_kernel, 1, 1000, GROUP, PARALLEL, replace(facts, local_memory=memory))
         local_bytes = stage.spec.local_bytes
         assert local_bytes == 8 * steps * stage.group_size
         assert local_bytes <= memory // 2 or stage.group_size == 1
@@ -299,7 +300,7 @@ def test_a_group_is_no_larger_than_the_device_allows(facts: Facts) -> None:
 
 # --------------------------------------------------------------------------------------------------------------- walks
 def view_of(function: Callable[..., Any], *inputs: Any, parallel: bool = True, lanes: int = 1) -> View:
-    return fused_of(function, *inputs).view(lanes, parallel, True)
+    return fused_of(function, *inputs).view(lanes, Manner(parallel, True))
 
 
 WALKS: list[tuple[Callable[..., Any], list[bool]]] = [

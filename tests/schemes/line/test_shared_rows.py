@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from support.plans import FACTS, PARALLEL, SEQUENTIAL, chain_of
+from support.plans import FACTS, PARALLEL, SEQUENTIAL, chain_of, dtypes_of, program_of
 
 import clmapreduce as cm
 from clmapreduce.domain.line import Lines
@@ -15,6 +15,7 @@ from clmapreduce.planning import mode as planning_mode
 from clmapreduce.planning.mode import LONG_ROW, ROWS_A_UNIT, few_long_rows
 from clmapreduce.schemes.common.boxes import launch_box
 from clmapreduce.schemes.line.fused import fused_box
+from clmapreduce.schemes.line.fused_line import Fused
 from clmapreduce.schemes.line.shared_rows import can_share, plan_shared_rows
 
 SHARED = "groups share each of"
@@ -160,12 +161,14 @@ def test_all_compute_units_have_work(shares: cm.Context) -> None:
 
 def test_larger_groups_walk_few_rows() -> None:
     """Where groups share none: the rows are too short, or something runs along them."""
+    program = program_of(cm.Scan("sum"), "f4")
+    running = Fused(program, dtypes_of(program))
     for facts in FACTS.values():
         for rows, length, name in (
             (16 * facts.compute_units, 8192, "fused_few"), (16 * facts.compute_units + 1, 8192, "fused_group"),
             (2, 8191, "fused_group"), (2, 1024, "fused_small"),
         ):  # fmt: skip
-            assert fused_box(Scope.GROUP, Lines(rows, length), facts) == name
-        assert fused_box(Scope.ITEM, Lines(2, 10), facts) == "fused_rows"
+            assert fused_box(running, Scope.GROUP, Lines(rows, length), facts) == name
+        assert fused_box(running, Scope.ITEM, Lines(2, 10), facts) == "fused_rows"
         few, usual = (launch_box(name, PARALLEL, facts) for name in ("fused_few", "fused_group"))
         assert few.block >= usual.block

@@ -11,7 +11,7 @@ from clmapreduce.device.plans.executable import check_groups
 from clmapreduce.errors import DeviceError, ModeError
 from clmapreduce.modes import ComputeMode, Scope
 from clmapreduce.plan import Facts
-from clmapreduce.planning.mode import GROUP_LINE, GROUP_LINE_CPU, ITEM_LINE, ITEM_ROW, choose_mode, choose_scope
+from clmapreduce.planning.mode import GROUP_LINE_CPU, ITEM_LINE, ITEM_ROW, choose_mode, choose_scope, group_line
 
 
 def test_cpus_walk_tiles_and_others_work_side_by_side() -> None:
@@ -49,14 +49,14 @@ def test_no_plan_with_such_groups_is_launched() -> None:
 
 # --------------------------------------------------------------------------------------------------------------- scopes
 BOTH = pytest.mark.parametrize("mode", MODES, ids=lambda mode: mode.name)
-LIMITS = (ITEM_ROW, ITEM_LINE, GROUP_LINE_CPU, GROUP_LINE)
-LENGTHS = (0, 1, *(length for limit in LIMITS for length in (limit, limit + 1)), 10**9)
+LIMITS = (ITEM_ROW, ITEM_LINE, GROUP_LINE_CPU, *sorted({group_line(facts, False) for facts in FACTS.values()}))
+LENGTHS = sorted({0, 1, 10**9, *(length for limit in LIMITS for length in (limit, limit + 1))})
 
 
 def scope(
     length: int, mode: ComputeMode, launches: int = 3, batch: bool = False, strict: bool = False, facts: Facts = INTEL
 ) -> Scope:
-    return choose_scope(length, launches, batch, strict, mode, facts)[0]
+    return choose_scope(length, launches, batch, strict, mode, group_line(facts, False))[0]
 
 
 @pytest.mark.parametrize("length", LENGTHS)
@@ -86,7 +86,8 @@ def test_one_launch_is_the_devices_at_any_length(mode: ComputeMode, length: int)
 
 @pytest.mark.parametrize("facts", FACTS.values(), ids=FACTS)
 def test_short_lines_are_walked_in_one_launch_long_ones_by_the_device(facts: Facts) -> None:
-    group = GROUP_LINE_CPU if facts.kind == "cpu" else GROUP_LINE
+    group = group_line(facts, False)
+    assert group >= group_line(facts, True) >= min(GROUP_LINE_CPU, 16 * facts.max_group_size)
     for mode, limit, alone in ((SEQUENTIAL, ITEM_LINE, Scope.ITEM), (PARALLEL, group, Scope.GROUP)):
         for length in LENGTHS:
             assert scope(length, mode, facts=facts) is (alone if length <= limit else Scope.DEVICE)
@@ -119,4 +120,4 @@ def test_longer_lines_never_get_a_smaller_scope(mode: ComputeMode, batch: bool) 
     ((10**9, 3, False, False, PARALLEL), "1000000000 elements keep the whole device busy"),
 ])  # fmt: skip
 def test_a_choice_says_why(arguments: tuple[int, int, bool, bool, ComputeMode], words: str) -> None:
-    assert choose_scope(*arguments[:5], INTEL, *arguments[5:])[1] == words
+    assert choose_scope(*arguments[:5], GROUP_LINE_CPU, *arguments[5:])[1] == words

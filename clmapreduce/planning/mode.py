@@ -13,8 +13,11 @@ ITEM_ROW = 48
 """
 ITEM_LINE = 4096
 """In the sequential mode: lines up to this long are walked by one item, because a second launch would cost more."""
-GROUP_LINE_CPU, GROUP_LINE = 8192, 65536
-"""In the parallel mode: lines up to this long are walked by one group, on CPUs and elsewhere."""
+GROUP_LINE_CPU, GROUP_LINE, RUNNING_LINE = 8192, 128, 16
+"""In the parallel mode, lines up to this long are walked by one group: on CPUs, elsewhere for each item of the largest
+group, and the same where something runs along the line. On an H200, us by a group and by a chain of launches: softmax
+of 131,072 numbers 60 and 83, of 262,144 97 and 86; scan(x) / sum(x) of 4,096 38 and 60, of 16,384 45 and 42.
+"""
 
 LONG_ROW, ROWS_A_UNIT = 1 << 16, 2
 """Rows at least so long, at most so many for each compute unit, leave most of a device idle where a group walks each.
@@ -42,12 +45,17 @@ def few_long_rows(rows: int, length: int, mode: ComputeMode, facts: Facts) -> bo
     return mode is ComputeMode.PARALLEL and few and length >= LONG_ROW
 
 
+def group_line(facts: Facts, running: bool) -> int:
+    """The longest line that one group walks sooner than the device's groups. running: something runs along it."""
+    return GROUP_LINE_CPU if facts.kind == "cpu" else facts.max_group_size * (RUNNING_LINE if running else GROUP_LINE)
+
+
 def choose_scope(
-    length: int, launches: int, batch: bool, strict: bool, mode: ComputeMode, facts: Facts, team: int = 0
+    length: int, launches: int, batch: bool, strict: bool, mode: ComputeMode, longest: int, team: int = 0
 ) -> tuple[Scope, str]:
     """(scope, why) of a pipeline over lines of `length`. launches: of the chain that would compute one line. batch:
-    many lines in one launch. strict: one work-item must do it all. team: items of a warp that can walk a row of a batch
-    together, or 0.
+    many lines in one launch. strict: one work-item must do it all. longest: line that one group walks. team: items of
+    a warp that can walk a row of a batch together, or 0.
     """
     if strict:
         return Scope.ITEM, "tiles=1: one item walks the whole line"
@@ -61,7 +69,7 @@ def choose_scope(
         return Scope.DEVICE, "one launch computes it at any length"
     if mode is ComputeMode.SEQUENTIAL and length <= ITEM_LINE:
         return Scope.ITEM, f"one item walks {length} elements sooner than {launches} launches start"
-    if mode is ComputeMode.PARALLEL and length <= (GROUP_LINE_CPU if facts.kind == "cpu" else GROUP_LINE):
+    if mode is ComputeMode.PARALLEL and length <= longest:
         return Scope.GROUP, f"one group walks {length} elements sooner than {launches} launches start"
     return Scope.DEVICE, f"{length} elements keep the whole device busy"
 

@@ -36,6 +36,11 @@ class TracedPipeline:
         """Whether groups share each of some rows, in the launches of the chain."""
         return few_long_rows(rows, length, mode, facts) and self._can_share
 
+    @property
+    def running(self) -> bool:
+        """Whether an element may need those before it."""
+        return self.fused is None or not self.fused.reduces_in_any_order
+
     def team(self, rows: int, length: int, facts: Facts) -> int:
         """How many items of a warp walk a row of a batch together; 0: rows have other walkers."""
         team = warp_team(self.fused, Lines(rows, length), facts) if self.fused is not None else None

@@ -28,7 +28,7 @@ from clmapreduce.formula.tables.take import check_tables
 from clmapreduce.formula.trace import as_value, call, name_of
 from clmapreduce.modes import Scope
 from clmapreduce.notebook import columns
-from clmapreduce.planning.mode import choose_mode, choose_scope
+from clmapreduce.planning.mode import choose_mode, choose_scope, group_line
 from clmapreduce.planning.pipelines import PipelineRequest, TracedPipeline
 from clmapreduce.planning.request import accumulators_on
 from clmapreduce.primitives.base import Primitive
@@ -146,7 +146,8 @@ class Pipeline(Primitive):
         chain = traced.chain
         launches = 1 if len(chain.links) == 1 else chain.launches
         rows, line, facts = arguments.rows, arguments.line, context.facts
-        scope, why = choose_scope(line, launches, rows > 1, strict, mode, facts, traced.team(rows, line, facts))
+        longest, team = group_line(facts, traced.running), traced.team(rows, line, facts)
+        scope, why = choose_scope(line, launches, rows > 1, strict, mode, longest, team)
         streaming = streams_past_caches(options, outputs)
         window = None
         if not compiling:

@@ -23,6 +23,10 @@ KEPT_BYTES, KEPT, KEPT_ONCE = 128, 32, 12
 """Bytes, and elements, of a line that an item keeps at most; and the elements where nothing is read again: what an item
 keeps, it reads all at once.
 """
+LOOPED = 16
+"""Elements of a line, for each item of the largest group a device has, from which that group walks what it cannot keep:
+softmax of 400 lines of 40,000 on an H200 0.103 -> 0.070 ms with groups of 1,024 instead of 256.
+"""
 MOST_OPERATIONS = 2048
 """Those of a formula, once for each element that an item keeps: kernels of more take long to compile."""
 
@@ -50,15 +54,15 @@ def warp_team(fused: Fused, lines: Lines, facts: Facts) -> Team | None:
 
 
 def group_team(fused: Fused, length: int, block: int, facts: Facts) -> Team:
-    """All items of a group: `block`, or more of them if each then keeps its elements of the line. Nothing is kept where
-    no input is read again.
+    """All items of a group: `block`, or more of them if each then keeps its elements of the line, or if that is very
+    long. Nothing is kept where no input is read again.
     """
-    items, suits = block, bool(fused.read_again) and fused.reduces_in_any_order
-    while suits and items <= facts.max_group_size:
-        if kept := _kept(fused, length, items):
-            return Team(items, kept)
-        items *= 2
-    return Team(block, 0)
+    if not fused.read_again or not fused.reduces_in_any_order:
+        return Team(block, 0)
+    sizes = [block << k for k in range((facts.max_group_size // block).bit_length())]
+    teams = (Team(items, _kept(fused, length, items)) for items in sizes)
+    loops = Team(sizes[-1] if length >= LOOPED * sizes[-1] else block, 0)
+    return next((team for team in teams if team.kept), loops)
 
 
 def _kept(fused: Fused, length: int, items: int) -> int:

@@ -55,7 +55,7 @@ SOFTMAX, TOTAL = fused_of(softmax, "f4"), fused_of(SUM, "f4")
 @pytest.mark.parametrize("facts", FACTS.values(), ids=FACTS)
 def test_items_keep_all_of_a_line_and_no_slot_is_idle(length: int, facts: Any) -> None:
     teams = [warp_team(SOFTMAX, Lines(1000, length), facts)]
-    teams += [group_team(SOFTMAX, length, block, facts) for block in (32, 256)]
+    teams += [group_team(SOFTMAX, length, block, facts) for block in (32, 256) if block <= facts.max_group_size]
     for team in teams:
         if team is not None and team.kept:
             assert (team.kept - 1) * team.items < length <= team.kept * team.items
@@ -97,12 +97,14 @@ def test_nothing_that_keeps_an_order_has_teams(function: Callable[..., Any], inp
     assert group_team(fused, 4096, 256, NVIDIA) == Team(256, 0)
 
 
-def test_longer_lines_have_larger_groups_until_none_keeps_them() -> None:
+def test_longer_lines_have_larger_groups() -> None:
     teams = {length: group_team(SOFTMAX, length, 256, NVIDIA) for length in (4096, 8192, 8193, 32_768, 32_769)}
     assert teams == {
-        4096: Team(256, 16), 8192: Team(256, 32), 8193: Team(512, 17), 32_768: Team(1024, 32), 32_769: Team(256, 0),
+        4096: Team(256, 16), 8192: Team(256, 32), 8193: Team(512, 17), 32_768: Team(1024, 32), 32_769: Team(1024, 0),
     }  # fmt: skip
     assert group_team(SOFTMAX, 8193, 256, replace(NVIDIA, max_group_size=256)) == Team(256, 0)
+    assert group_team(fused_of(softmax, "f8"), 16_384, 256, NVIDIA) == Team(1024, 16)
+    assert group_team(fused_of(softmax, "f8"), 16_385, 256, NVIDIA) == Team(1024, 0)
 
 
 def test_wide_elements_and_long_formulas_are_kept_by_more_items() -> None:
@@ -121,6 +123,7 @@ def test_wide_elements_and_long_formulas_are_kept_by_more_items() -> None:
     assert 1 <= kept < 8
     assert warp_team(formula, Lines(1000, 32 * kept), NVIDIA) == Team(32, kept)
     assert warp_team(formula, Lines(1000, 32 * kept + 1), NVIDIA) is None
+    assert group_team(formula, 1024 * kept + 1, 32, NVIDIA) == Team(32, 0), "few elements an item"
 
 
 def test_only_what_several_walks_read_is_kept() -> None:

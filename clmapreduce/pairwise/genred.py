@@ -10,6 +10,7 @@ from clmapreduce.calls.explain import Explanation
 from clmapreduce.device.context import Context
 from clmapreduce.errors import FormulaError
 from clmapreduce.pairwise.inputs import Inputs, placeholder
+from clmapreduce.pairwise.options import USUAL
 from clmapreduce.pairwise.reduction import Reduced
 from clmapreduce.reductions import Operator
 from clmapreduce.vector.parse import parse
@@ -76,10 +77,11 @@ class Genred:
         Returns (.., M, ...) for axis=1, (.., N, ...) for axis=0: DeviceArrays if an argument is one, else NumPy arrays.
         Raises ShapeError and DTypeError naming the alias before anything is launched.
         """
-        return self._reduced(
-            *args, backend=backend, device_id=device_id, ranges=ranges, out=out, mode=mode, context=context,
-            wait_for=wait_for, progress=progress,
-        )  # fmt: skip
+        options = {
+            "backend": backend, "device_id": device_id, "ranges": ranges, "out": out, "mode": mode, "context": context,
+            "wait_for": wait_for, "progress": progress,
+        }  # fmt: skip
+        return self._reduced(*args, **{name: value for name, value in options.items() if value is not USUAL[name]})
 
     def explain(self, *args: Any, **kwargs: Any) -> Explanation:
         """How a call with these arguments would run: scheme, why, and each launch. Nothing is launched."""

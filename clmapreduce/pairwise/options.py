@@ -36,6 +36,8 @@ PRECISION = {
 }  # fmt: skip
 PLACE = {"backend": "auto", "device_id": -1, "context": None}
 PER_CALL = {"mode": "auto", "wait_for": (), "out": None, "ranges": None, "progress": None}
+USUAL: dict[str, Any] = {**PLACE, **PER_CALL}
+"""Keywords of a call, as they are where none is given."""
 
 
 def parse_backend(word: Any) -> tuple[str | None, str]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import lru_cache
 from typing import Any
@@ -17,7 +17,8 @@ from clmapreduce.errors import ModeError, ShapeError
 from clmapreduce.pairwise.call import PairCall, ReadyPairs, ready_pairs, source_pairs
 from clmapreduce.pairwise.guest import GuestArray
 from clmapreduce.pairwise.inputs import Inputs
-from clmapreduce.pairwise.options import check_count, keywords, reduction_name
+from clmapreduce.pairwise.options import PRECISION, check_count, keywords, reduction_name
+from clmapreduce.pairwise.repeated import Repeated, repeated
 from clmapreduce.pairwise.tables.places import check_places
 from clmapreduce.pairwise.tiles.streamed import explained_tiles, reduced
 from clmapreduce.ranges import as_ranges
@@ -27,6 +28,8 @@ from clmapreduce.vector.node import Variable, Vector
 from clmapreduce.vector.tables import questions
 
 Finish = Callable[[Any], Any]
+REPEATED = frozenset({"backend", "ranges", *PRECISION})
+"""Options with which a reduction is found by what it computes: words, and ranges, which have a cache of their own."""
 
 
 class Reduced:
@@ -60,10 +63,27 @@ class Reduced:
         the variables that are left unbound, ShapeError and DTypeError naming those that do not fit; PlaceError for
         places outside of a checked table.
         """
-        call, inputs, settings = self._prepared(arrays, options)
-        check_places(call, inputs, settings, self._run)
-        result = self._run(call, inputs, settings)
+        again = None if options else self._repeated(arrays)
+        result = None if again is None else again.run()
+        if result is None:
+            call, inputs, settings = self._prepared(arrays, options)
+            check_places(call, inputs, settings, self._run)
+            result = self._run(call, inputs, settings)
+            if again is not None:
+                again.keep(_ready(call, inputs, settings))
         return result if self.finish is None else self.finish(result)
+
+    def _repeated(self, arrays: Sequence[Any]) -> Repeated | None:
+        """The place of this call among those that ran before; None where its options are others than LazyTensors and
+        Genred have, or where its arrays are not all of the device.
+        """
+        if not self.options.keys() <= REPEATED or len(arrays) != len(self.inputs.unbound):
+            return None
+        by_index = {slot.index: x for slot, x in zip(self.inputs.unbound, arrays, strict=True)}
+        values = [by_index[slot.index] if slot.array is None else slot.array for slot in self.inputs.slots]
+        words = [(name, value) for name, value in self.options.items() if name != "ranges"]
+        what = (self.reduction, self.axis, self.formula, self.weight, self.k, *words)
+        return repeated(what, values, self.options["ranges"])
 
     def _run(self, call: PairCall, inputs: Inputs, settings: Mapping[str, Any]) -> Any:
         """The results, before they are finished."""
@@ -79,10 +99,7 @@ class Reduced:
 
     def ready(self) -> ReadyPairs | None:
         """The call as one that ran before with arrays of the device; None where none did, or where it reads tables."""
-        call, inputs, settings = self._prepared((), {})
-        if questions((call.formula, call.weight)):
-            return None
-        return ready_pairs(call, inputs.arrays, call_options(settings), settings["ranges"])
+        return _ready(*self._prepared((), {}))
 
     def _described(self, inputs: Inputs) -> Mapping[Variable, Any]:
         """Arrays of the inputs' shapes and dtypes, from which a call is planned."""
@@ -128,6 +145,13 @@ class Reduced:
         unbound = ", ".join(slot.label for slot in self.inputs.unbound)
         over = "ij"[self.axis]
         return f"{self.reduction.name} over {over} of {self.formula!r}{weight}, called with ({unbound})"
+
+
+def _ready(call: PairCall, inputs: Inputs, settings: Mapping[str, Any]) -> ReadyPairs | None:
+    """As `Reduced.ready`, of a call that is prepared."""
+    if questions((call.formula, call.weight)):
+        return None
+    return ready_pairs(call, inputs.arrays, call_options(settings), settings["ranges"])
 
 
 def call_options(settings: Mapping[str, Any]) -> Options:

@@ -1,4 +1,6 @@
-"""Products K @ v that are computed again: the entry of one serves another v, and nothing else."""
+"""Products and reductions that are computed again: the entry of one serves other arrays of its shapes, and nothing
+else.
+"""
 
 from __future__ import annotations
 
@@ -11,8 +13,7 @@ import pytest
 
 import clmapreduce as cm
 from clmapreduce.calls.recording import recording
-from clmapreduce.pairwise.lazy import products
-from clmapreduce.pairwise.lazy.products import MOST, Products
+from clmapreduce.pairwise import repeated
 from clmapreduce.pairwise.reduction import Reduced
 
 pytestmark = pytest.mark.drawn
@@ -45,28 +46,30 @@ def kernel(context: cm.Context, rng: np.random.Generator) -> Kernel:
 def usual(monkeypatch: pytest.MonkeyPatch) -> list[Reduced]:
     """One entry for every reduction that went the usual way."""
     calls: list[Reduced] = []
-    plain = Reduced.__call__
+    plain = Reduced._prepared
 
-    def counting(self: Reduced, *args: Any, **options: Any) -> Any:
+    def counting(self: Reduced, arrays: Any, options: Any) -> Any:
         calls.append(self)
-        return plain(self, *args, **options)
+        return plain(self, arrays, options)
 
-    monkeypatch.setattr(Reduced, "__call__", counting)
+    monkeypatch.setattr(Reduced, "_prepared", counting)
     return calls
 
 
 @pytest.mark.parametrize("shape", [(47,), (47, 1), (47, 3), (2, 47, 2)])
-def test_the_third_product_is_found_by_v(
+def test_the_second_product_is_found_by_its_shapes(
     kernel: Kernel, rng: np.random.Generator, usual: list[Reduced], shape: tuple[int, ...]
 ) -> None:
-    for _ in range(5):
+    kernel.check(rng.normal(size=shape).astype("f4"))
+    first = len(usual)
+    for _ in range(3):
         kernel.check(rng.normal(size=shape).astype("f4"))
-    assert len(usual) == 2
+    assert len(usual) == first > 0
 
 
 def test_every_shape_has_a_call_of_its_own(kernel: Kernel, rng: np.random.Generator) -> None:
     for _ in range(3):
-        for width in range(1, MOST + 3):
+        for width in range(1, 11):
             kernel.check(rng.normal(size=(47, width)).astype("f4"))
             kernel.check(rng.normal(size=47).astype("f4"))
 
@@ -137,9 +140,10 @@ def test_a_measured_box_counts(
     v = rng.normal(size=47).astype("f4")
     for _ in range(3):
         kernel.check(v)
-    monkeypatch.setattr(products, "tunings", lambda: -1)
+    before = len(usual)
+    monkeypatch.setattr(repeated, "tunings", lambda: -1)
     kernel.check(v)
-    assert len(usual) == 3
+    assert len(usual) > before
 
 
 def test_a_recorder_sees_every_product(kernel: Kernel, rng: np.random.Generator) -> None:
@@ -185,9 +189,119 @@ def test_no_v_is_kept_alive(kernel: Kernel, rng: np.random.Generator) -> None:
     first = cm.array(rng.normal(size=47).astype("f4"), kernel.context)
     for _ in range(3):
         kernel.lazy @ first
-    assert isinstance(kernel.lazy._products, Products)
     kept = weakref.ref(first)
     kernel.context.wait()
     del first
     gc.collect()
     assert kept() is None
+
+
+# ----------------------------------------------------------------------------------------------- any reduction, Genred
+def points(rng: np.random.Generator, *sizes: int) -> list[np.ndarray]:
+    return [rng.normal(size=(size, 3)).astype("f4") for size in sizes]
+
+
+def squares(x: np.ndarray, y: np.ndarray) -> np.ndarray:
+    return ((x[:, None].astype("f8") - y) ** 2).sum(-1)
+
+
+def test_reductions_of_new_lazy_tensors_are_found(
+    context: cm.Context, rng: np.random.Generator, usual: list[Reduced]
+) -> None:
+    """By formula, reduction, axis and K."""
+    counts = []
+    for _ in range(3):
+        x, y = points(rng, 31, 47)
+        exact = squares(x, y)
+        lazy = cm.Vi(cm.array(x, context)).sqdist(cm.Vj(cm.array(y, context)))
+        for result, expected in (
+            (lazy.sum(axis=1), exact.sum(1)[:, None]),
+            (lazy.sum(axis=0), exact.sum(0)[:, None]),
+            (lazy.min(axis=1), exact.min(1)[:, None]),
+            (lazy.Kmin(2, axis=1), np.sort(exact, 1)[:, :2]),
+            (lazy.Kmin(3, axis=1), np.sort(exact, 1)[:, :3]),
+            ((-lazy).logsumexp(axis=1), np.log(np.exp(-exact).sum(1))[:, None]),
+        ):
+            np.testing.assert_allclose(result.to_numpy(), expected, rtol=2e-5, atol=1e-5)
+        assert np.array_equal(lazy.argmin(axis=1).to_numpy()[:, 0], exact.argmin(1))
+        counts.append(len(usual))
+    assert counts[1] == counts[2]
+
+
+def test_genred_is_found_whatever_the_order_of_its_slots(
+    context: cm.Context, rng: np.random.Generator, usual: list[Reduced]
+) -> None:
+    sums = cm.Genred("Exp(-p*SqDist(x,y))*b", ["b = Vj(1)", "p = Pm(1)", "x = Vi(3)", "y = Vj(3)"], "Sum", axis=1)
+    counts = []
+    for factor in (0.5, 1.0, 2.0, 3.0):
+        x, y = points(rng, 31, 47)
+        b = rng.normal(size=(47, 1)).astype("f4")
+        expected = np.exp(-factor * squares(x, y)) @ b
+        result = sums(*(cm.array(v, context) for v in (b, np.array([factor], "f4"), x, y)))
+        np.testing.assert_allclose(result.to_numpy(), expected, rtol=1e-5, atol=1e-5)
+        counts.append(len(usual))
+    assert counts[1] == counts[3]
+    np.testing.assert_allclose(sums(b, 3.0, x, y, context=context), expected, rtol=1e-5, atol=1e-5)
+
+
+def test_one_array_may_stand_in_several_places(context: cm.Context, rng: np.random.Generator) -> None:
+    sums = cm.Genred("Exp(-SqDist(x,y))", ["x = Vi(3)", "y = Vj(3)"], "Sum", axis=1)
+    for k in range(4):
+        x, y = points(rng, 31, 31)
+        first = cm.array(x, context)
+        second = first if k % 2 else cm.array(y, context)
+        expected = np.exp(-squares(x, x if k % 2 else y)).sum(1)[:, None]
+        np.testing.assert_allclose(sums(first, second).to_numpy(), expected, rtol=1e-5)
+
+
+def test_options_of_a_call_count(context: cm.Context, rng: np.random.Generator, usual: list[Reduced]) -> None:
+    """Also those that are refused."""
+    x, y = points(rng, 31, 47)
+    sums = cm.Genred("SqDist(x,y)", ["x = Vi(3)", "y = Vj(3)"], "Sum", axis=1)
+    arrays = cm.array(x, context), cm.array(y, context)
+    expected = squares(x, y).sum(1)[:, None]
+    for _ in range(3):
+        np.testing.assert_allclose(sums(*arrays).to_numpy(), expected, rtol=1e-5)
+    out = cm.array(np.full((31, 1), np.nan, "f4"), context)
+    assert sums(*arrays, out=out) is out
+    np.testing.assert_allclose(out.to_numpy(), expected, rtol=1e-5)
+    before = len(usual)
+    np.testing.assert_allclose(sums(*arrays, mode="sequential").to_numpy(), expected, rtol=1e-5)
+    assert len(usual) > before
+    first = cm.Ranges((np.array([[0, 31]]), np.array([1]), np.array([[0, 20]])))
+    for ranges, columns in ((first, 20), (None, 47), (first, 20), (None, 47)):
+        result = sums(*arrays, ranges=ranges).to_numpy()
+        np.testing.assert_allclose(result, squares(x, y[:columns]).sum(1)[:, None], rtol=1e-5)
+    with pytest.raises(cm.ModeError):
+        sums(*arrays, backend="a cloud")
+    with pytest.raises(cm.ClMapReduceError):
+        sums(*arrays, context=cm.Context(context.device))
+    with pytest.raises(cm.FormulaError):
+        sums(arrays[0])
+    with pytest.raises(cm.ShapeError):
+        sums(arrays[0], cm.array(np.zeros((47, 2), "f4"), context))
+    with pytest.raises(cm.DTypeError):
+        sums(arrays[0], cm.array(y.astype("f8"), context)) if context.device.fp64 else sums(x.astype("f8"), y)
+
+
+def test_precision_is_part_of_what_is_found(context: cm.Context) -> None:
+    """Small numbers that are added to a large one are lost in float32, in float64 they are not."""
+    x, y = np.ones((1, 1), "f4"), np.full((4097, 1), 2.0**-12, "f4")
+    y[0] = 2.0**12
+    arrays = cm.array(x, context), cm.array(y, context)
+    words = ["float32", "float64"] if context.device.fp64 else ["float32"]
+    sums = {
+        word: cm.Genred("x*y", ["x = Vi(1)", "y = Vj(1)"], "Sum", axis=1, dtype_acc=word, sum_scheme="direct_sum")
+        for word in words
+    }
+    for _ in range(3):
+        results = {word: float(one(*arrays).to_numpy()[0, 0]) for word, one in sums.items()}
+        assert results["float32"] < 4097 and results.get("float64", 4097) == 4097
+
+
+def test_errors_leave_no_entry(context: cm.Context, rng: np.random.Generator) -> None:
+    x, y = (cm.array(v, context) for v in points(rng, 5, 7))
+    nearest = cm.Genred("SqDist(x,y)", ["x = Vi(3)", "y = Vj(3)"], "KMin", axis=1, opt_arg=8)
+    for _ in range(3):
+        with pytest.raises(cm.ShapeError):
+            nearest(x, y)

@@ -47,7 +47,7 @@ class Symbolic(Generic[L]):
     kinds: the class for real and (True) for complex numbers; each enters itself. reducing: what computes reductions.
     """
 
-    __slots__ = ("_products", "choices", "formula", "inputs")
+    __slots__ = ("choices", "formula", "inputs")
     __array_ufunc__ = None  # array + lazy must reach __radd__
     __hash__ = object.__hash__  # == builds a formula
 

@@ -14,9 +14,9 @@ from clmapreduce.pairwise.inputs import Inputs, Slot, data_slot, renamed, variab
 from clmapreduce.pairwise.kernelsolve import Solver, solve_lazy
 from clmapreduce.pairwise.lazy.base import Symbolic
 from clmapreduce.pairwise.lazy.operators import is_complex_data
-from clmapreduce.pairwise.lazy.products import Products
 from clmapreduce.pairwise.lazy.reductions import Reductions
 from clmapreduce.pairwise.reduction import Finish
+from clmapreduce.pairwise.repeated import Repeated, repeated
 from clmapreduce.pairwise.user_arrays import Array, as_array, as_real, reshaped
 from clmapreduce.vector.node import Category
 
@@ -42,8 +42,9 @@ class Matrix(Reductions[M]):
 
         Raises ShapeError where this is no matrix of numbers or v does not fit, DTypeError for another dtype.
         """
-        products = getattr(self, "_products", None)
-        if products is not None and not kwargs and (result := products.get(v, self.choices)) is not None:
+        again = None if kwargs or type(v) is not DeviceArray else self._repeated(v)
+        result = None if again is None else again.run()
+        if result is not None:
             return _without_last(result) if v.ndim == 1 else result
         if isinstance(v, Symbolic):
             raise FormulaError("the product of two LazyTensors is no LazyTensor; multiply one by an array")
@@ -64,12 +65,19 @@ class Matrix(Reductions[M]):
         if reduced.inputs.unbound or not switch(kwargs.get("call", True), "call"):
             return reduced
         result = reduced()
-        if not kwargs and finish is None:
-            if products is not None and products.are_of(self.choices):
-                products.put(v, array, self.inputs, reduced)
-            else:  # most LazyTensors are multiplied once
-                self._products = Products(self.choices)
+        if again is not None:
+            again.keep(reduced.ready())
         return result
+
+    def _repeated(self, v: DeviceArray) -> Repeated | None:
+        """The place of the product with v among those that ran before; None for complex numbers, and for an array that
+        may be a variable of the formula.
+        """
+        arrays = [slot.array for slot in self.inputs.slots]
+        own = any(isinstance(x, DeviceArray) and x.memory is v.memory for x in arrays)
+        if own or self.is_complex or is_complex_data(v):
+            return None
+        return repeated(("@", self.formula, self.choices.backend), [*arrays, v], self.choices.ranges)
 
     def matvec(self, v: Any) -> Any:
         """self @ v for SciPy: v of another dtype is converted, real numbers to this dtype."""

@@ -5,13 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from clmapreduce.domain.line import Line
-from clmapreduce.formula.formula import Formula, Input
+from clmapreduce.formula.formula import Access, Formula, Input
 from clmapreduce.modes import ComputeMode, Scope
 from clmapreduce.plan import Facts, Layout, Plan, Stage
 from clmapreduce.schemes.common.boxes import LaunchBox
 from clmapreduce.schemes.common.kernel_data import Target
 from clmapreduce.schemes.common.stores import Store, map_text
-from clmapreduce.schemes.common.vectors import lanes_of
+from clmapreduce.schemes.common.vectors import bytes_of_lane, lanes_of
 from clmapreduce.schemes.line.line_kernel import LineText, in_windows
 
 
@@ -39,7 +39,9 @@ def plan_map(layout: Layout, line: Line, mode: ComputeMode, facts: Facts, box: L
     """The plan of out[i] = f(in[i], …) for every index of the line; needs length ≥ 1."""
     layout = layout.within(line.window)
     formula = layout.formula
-    lanes = box.lanes(layout.widest, lanes_of(layout))
+    arrays = [one.dtype for one in formula.inputs if one.access not in (Access.ARGUMENT, Access.SINGLE)]
+    stored = max(dtype.itemsize for dtype in (*arrays, *layout.outputs))
+    lanes = box.lanes(bytes_of_lane(box, layout.widest, stored, facts), lanes_of(layout))
     groups, share = line.shares(facts.compute_units * box.groups, box.block * lanes * box.unroll)
     streaming = layout.streaming and lanes * min(d.itemsize for d in layout.outputs) >= 16
     target = Target.of(mode, facts, line.narrow, streaming)

@@ -8,10 +8,22 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from support.plans import FACTS, INTEL, MODES, SEQUENTIAL, assert_covered, formula_of, map_plan, sizes, source_of
+from support.plans import (
+    FACTS,
+    INTEL,
+    MODES,
+    PARALLEL,
+    SEQUENTIAL,
+    assert_covered,
+    formula_of,
+    map_plan,
+    sizes,
+    source_of,
+)
 
 import clmapreduce as cm
 from clmapreduce.domain.line import NARROW_LIMIT
+from clmapreduce.formula.formula import Access
 from clmapreduce.modes import ComputeMode, Scope
 from clmapreduce.plan import Facts
 
@@ -74,6 +86,21 @@ def test_lanes_follow_from_the_widest_number(function: Any, codes: list[str], la
     (strict,) = map_plan(formula, 10**6, SEQUENTIAL, INTEL, tiles=1).stages
     assert strict.spec.context()["lanes"] == 1
     assert (strict.groups, strict.group_size) == (1, 1)
+
+
+@pytest.mark.parametrize(
+    ("function", "codes", "lanes"),
+    [
+        (lambda x: x, ["f4"], 4), (lambda x: x, ["u1"], 16), (lambda x: x, ["i2"], 8), (lambda x: x, ["f8"], 2),
+        (lambda x, y: x.astype("f4") < y, ["i2", "i2"], 8), (lambda x: x.astype("f4") < 1, ["u1"], 16),
+        (lambda x: (x.astype("f8") > 1), ["u1"], 8), (lambda x: x.astype("f4"), ["u1"], 4),
+        (lambda x: x.astype("i8").astype("f4"), ["f4"], 2), (lambda x, s: x < s, ["i2", ("f4", Access.ARGUMENT)], 8),
+    ],
+)  # fmt: skip
+def test_short_numbers_fill_vectors_in_memory_on_gpus(function: Any, codes: list[Any], lanes: int) -> None:
+    """What is computed of one may take 64 bytes."""
+    (stage,) = map_plan(formula_of(function, *codes), 10**6, PARALLEL, FACTS["nvidia"]).stages
+    assert stage.spec.context()["lanes"] == lanes
 
 
 def test_scope_distinguishes_one_group_from_many() -> None:

@@ -111,6 +111,22 @@ def test_named_operators_stride_and_use_lanes(facts: Facts, mode: ComputeMode, n
     assert stage.spec.context()["ordered"] is False
 
 
+@pytest.mark.parametrize(("op", "code", "lanes"), [
+    ("sum", "u1", 8), ("sum", "i2", 8), ("maximum", "u1", 16), ("maximum", "i2", 8), ("any", "?", 16), ("sum", "i4", 2),
+    ("argmax", "i2", 8), ("maximum", "f4", 4),
+])  # fmt: skip
+def test_short_numbers_fill_vectors_in_memory_on_gpus(op: str, code: str, lanes: int) -> None:
+    """What is computed of one may take 64 bytes; sums have 8 bytes a number."""
+    (stage, *_) = reduce_plan(op, formula_of(lambda x: x.astype("i8") if op == "sum" else x, code), 10**6, PARALLEL, FACTS["nvidia"]).stages
+    assert numbers(stage)["lanes"] == lanes
+
+
+def test_places_of_short_numbers_have_the_lanes_of_what_is_computed() -> None:
+    formula = formula_of(lambda x: x.astype("f4"), "i2")
+    assert numbers(reduce_plan("argmax", formula, 10**6, PARALLEL, FACTS["nvidia"]).stages[0])["lanes"] == 4
+    assert numbers(reduce_plan("maximum", formula, 10**6, PARALLEL, FACTS["nvidia"]).stages[0])["lanes"] == 8
+
+
 @EVERY
 @BOTH
 @pytest.mark.parametrize("length", [10**4, 10**6, 10**8, 2**31 - 1, 2**34])

@@ -1,5 +1,7 @@
 ## Functions for the inner loops of pairs, from operators alone: a few units in the last place of the usual arguments. Where one lane of a vector has
-## another argument, the library's function computes all of them.
+## another argument, the library's function computes all of them. widest: bytes of the vectors that are computed as a whole. With two registers the
+## processor has two chains of operations to work on between branches. gpu: divisions cost more than ten products, and other warps fill the time in
+## which a chain waits.
 <%namespace name="words" file="words.cl.mako"/>
 <%!
 from cl_templates.vectors import split
@@ -16,6 +18,11 @@ LOG1P = {
     ],
 }
 """(log(1 + n) - n) / n^2, for 1 + n from sqrt(1/2) to sqrt(2): log(1 + n) within 2^-24 and 2^-54 of itself."""
+LOG_BY_QUOTIENT = [
+    "0x1.5555555555555p-1", "0x1.9999999999a38p-2", "0x1.2492492476cccp-2", "0x1.c71c720159177p-3", "0x1.745cf9048dd95p-3", "0x1.3b1c355a8f7a2p-3",
+    "0x1.0fbe95d716020p-3", "0x1.0c039c49989c6p-3",
+]
+"""(log(1 + n) / s - 2) / s^2 of s^2, where s = n / (n + 2), for 1 + n from sqrt(1/2) to sqrt(2), within 2^-58: half of the terms."""
 SINE = {
     "float": ["-0x1.555554p-3", "0x1.11104cp-7", "-0x1.9fb654p-13", "0x1.619d7ap-19"],
     "double": [
@@ -45,29 +52,40 @@ LARGEST_ANGLE = {"float": "6400.0", "double": "0x1p22"}
 LARGEST_EXPONENT = "32.0"
 """An exponent of a power: it multiplies what the logarithm is off by."""
 %>
-## `m`, `one`, `exponent` of a positive normal number a; `usual`: where it is one.
+## `m`, `one`, `exponent` of a positive normal number a; `unusual`: negative where it is none.
 <%def name="_exponent_of(T, a)">
 <%
-digits, one, root, _, big, bias, _, least = words.module.bits(T)
-I = words.module.integers(T)
+digits, one, root, _, big, bias, *_ = words.module.bits(T)
+I, S = words.module.integers(T), split(T)[0]
+smallest, largest = ("0x00800000", "0x7f7fffff") if S == "float" else ("0x0010000000000000L", "0x7fefffffffffffffL")
 %>
     const ${T} one = ${words.module.number(T, "1.0")};
     const u${I} bits = as_u${I}(${a}), field = (bits + (${one} - ${root})) >> ${digits};
-    const ${I} usual = (${a} >= ${words.module.number(T, least)}) & (${a} < (${T})(INFINITY));
+    const ${I} unusual = as_${I}((bits - ${smallest}) | (${largest} - bits) | bits);
     const ${T} m = as_${T}(bits + ${one} - (field << ${digits}));
     const ${T} exponent = as_${T}(field | ${big}) - ${words.module.number(T, f"{2**digits + bias}.0")};
 </%def>
+## `log`: log(m), where `m` is from sqrt(1/2) to sqrt(2).
+<%def name="_log_of_mantissa(T, gpu)">
+<% S, f = split(T)[0], words.module.number %>
+% if S == "double" and not gpu:
+    const ${T} n = m - one, s = n / (n + ${f(T, "2.0")}), u = s * s, square = u * u;
+    const ${T} log = s * (${f(T, "2.0")} + u * ${words.module.polynomial_by_halves(T, "u", "square", LOG_BY_QUOTIENT)});
+% else:
+    const ${T} n = m - one, square = n * n, log = n + square * ${words.module.polynomial_by_halves(T, "n", "square", LOG1P[S])};
+% endif
+</%def>
 ## Within 3 ulp.
-<%def name="log_fast(T, widest)">
+<%def name="log_fast(T, widest, gpu=False)">
 <% S, f, I = split(T)[0], words.module.number, words.module.integers(T) %>
 INLINE ${T} cmr_log_fast_${T}(${T} x) {
 % if words.module.wide(T, widest):
 ${words.halved(T, "log_fast", ["x"])}
 % else:
 ${_exponent_of(T, "x")}
-    if (cmr_any_${I}(usual == 0)) return cmr_ln_called_${T}(x);
-    const ${T} n = m - one, square = n * n;
-    return exponent * ${f(T, LN2[S])} + (n + square * ${words.module.polynomial_by_halves(T, "n", "square", LOG1P[S])});
+    if (cmr_any_${I}(unusual < 0)) return cmr_ln_called_${T}(x);
+    ${_log_of_mantissa(T, gpu)}
+    return exponent * ${f(T, LN2[S])} + log;
 % endif
 }
 </%def>
@@ -83,8 +101,8 @@ INLINE ${T} cmr_${name}_fast_${T}(${T} x) {
 % if words.module.wide(T, widest):
 ${words.halved(T, f"{name}_fast", ["x"])}
 % else:
-    const ${I} usual = as_${T}(as_${I}(x) & ${size}) <= ${f(T, LARGEST_ANGLE[S])};
-    if (cmr_any_${I}(usual == 0)) return cmr_${name}_called_${T}(x);
+    const ${I} unusual = as_${I}(${f(T, LARGEST_ANGLE[S])}) - (as_${I}(x) & ${size});
+    if (cmr_any_${I}(unusual < 0)) return cmr_${name}_called_${T}(x);
 % if name == "cos":
     const ${T} shifted = (${count} + ${half}) + ${magic}, k = (shifted - ${magic}) - ${half};
 % else:
@@ -99,7 +117,7 @@ ${words.halved(T, f"{name}_fast", ["x"])}
 <%def name="sin_fast(T, widest)">${_turn(T, "sin", widest)}</%def>
 <%def name="cos_fast(T, widest)">${_turn(T, "cos", widest)}</%def>
 ## Within 3 + |y| ulp. y log2(x) is y times the exponent, exact in two words, plus y times the mantissa's logarithm.
-<%def name="power_fast(T, widest, name='power_fast', head='INLINE')">
+<%def name="power_fast(T, widest, name='power_fast', head='INLINE', gpu=False)">
 <%
 S, f, I = split(T)[0], words.module.number, words.module.integers(T)
 digits, one, root, size, _, bias, *_ = words.module.bits(T)
@@ -110,12 +128,16 @@ ${head} ${T} cmr_${name}_${T}(${T} x, ${T} y) {
 ${words.halved(T, name, ["x", "y"])}
 % else:
 ${_exponent_of(T, "x")}
-    const ${T} n = m - one, square = n * n, log = (n + square * ${words.module.polynomial_by_halves(T, "n", "square", LOG1P[S])}) * ${f(T, LOG2_E[S])};
-    const ${T} product = y * exponent, rest = cmr_fma_${T}(y, exponent, -product), part = y * log, sum = product + part;
-    const ${I} near = (as_${T}(as_${I}(sum) & ${size}) < ${f(T, f"{bias - 1}.0")}) & (as_${T}(as_${I}(y) & ${size}) <= ${f(T, LARGEST_EXPONENT)});
-    if (cmr_any_${I}((usual & near) == 0)) return cmr_pow_called_${T}(x, y);
+    ${_log_of_mantissa(T, gpu)}
+    const ${T} product = y * exponent, rest = cmr_fma_${T}(y, exponent, -product), part = y * (log * ${f(T, LOG2_E[S])}), sum = product + part;
+    const ${I} far = as_${I}(${f(T, f"{bias - 1}.0")}) - 1 - (as_${I}(sum) & ${size}), steep = as_${I}(${f(T, LARGEST_EXPONENT)}) - (as_${I}(y) & ${size});
+    if (cmr_any_${I}((unusual | far | steep) < 0)) return cmr_pow_called_${T}(x, y);
     const ${T} shifted = sum + ${magic}, r = ((product - (shifted - ${magic})) + part) + rest;
+% if S == "double" and not gpu:
+    const ${T} r2 = r * r, power = ${words.module.polynomial_by_halves(T, "r", "r2", EXP2[S])};
+% else:
     const ${T} power = ${words.module.polynomial(T, "r", EXP2[S])};
+% endif
     return as_${T}(as_${I}(power) + (as_${I}(shifted) << ${digits}));
 % endif
 }

@@ -42,10 +42,10 @@ ${functions._library(T, name, name, ["x"])}
 <%def name="atan(T)">${arctangents.atan(T, 32)}</%def>
 <%def name="atan2(T)">${arctangents.atan2(T, 32)}</%def>
 <%def name="exp2_decay(T)">${fast_exponentials._exp2_decay(T)}</%def>
-<%def name="log_fast(T)">${fast.log_fast(T, 32) if T.startswith("float") else functions.log_fast(T)}</%def>
-<%def name="sin_fast(T)">${fast.sin_fast(T, 32)}</%def>
-<%def name="cos_fast(T)">${fast.cos_fast(T, 32)}</%def>
-<%def name="power_fast(T)">${fast.power_fast(T, 32)}</%def>
+<%def name="log_fast(T)">${fast.log_fast(T, 64)}</%def>
+<%def name="sin_fast(T)">${fast.sin_fast(T, 64)}</%def>
+<%def name="cos_fast(T)">${fast.cos_fast(T, 64)}</%def>
+<%def name="power_fast(T)">${fast.power_fast(T, 64)}</%def>
 ## fabs is a call there, and crashes the compiler on 512 bits: the sign's bit is cleared instead.
 <%def name="abs(T)">
 <%

@@ -132,7 +132,7 @@ INLINE ${T} cmr_log_fast_${T}(${T} x) {
     return result;
 }
 % else:
-${fast.log_fast(T, 32)}
+${fast.log_fast(T, 32, gpu=True)}
 % endif
 </%def>
 ## lg2.approx alone.
@@ -231,10 +231,10 @@ INLINE ${T} cmr_power_fast_${T}(${T} x, ${T} y) {
     return ${near} ? result : cmr_power_called_${T}(x, y);
 }
 % else:
-${fast.power_fast(T, 32)}
+${fast.power_fast(T, 32, gpu=True)}
 % endif
 </%def>
-<%def name="power_called(T)">${fast.power_fast(T, 32, "power_called", "static __attribute__((noinline))")}</%def>
+<%def name="power_called(T)">${fast.power_fast(T, 32, "power_called", "static __attribute__((noinline))", gpu=True)}</%def>
 <%def name="rsqrt_fast(T)">
 % if T == "float":
 INLINE float cmr_rsqrt_fast_float(float x) {

@@ -1,7 +1,7 @@
 ## Functions for the inner loops of pairs, from operators alone: a few units in the last place of the usual arguments. Where one lane of a vector has
-## another argument, the library's function computes all of them. widest: bytes of the vectors that are computed as a whole. With two registers the
-## processor has two chains of operations to work on between branches. gpu: divisions cost more than ten products, and other warps fill the time in
-## which a chain waits.
+## another argument, the library's function computes all of them.
+##   widest: bytes of the vectors that are computed as a whole. With two registers the processor has two chains of operations to work on between branches.
+##   gpu: divisions cost more than ten products, comparisons less than differences of 64 bits, and other warps fill the time in which a chain waits.
 <%namespace name="words" file="words.cl.mako"/>
 <%!
 from cl_templates.vectors import split
@@ -52,16 +52,20 @@ LARGEST_ANGLE = {"float": "6400.0", "double": "0x1p22"}
 LARGEST_EXPONENT = "32.0"
 """An exponent of a power: it multiplies what the logarithm is off by."""
 %>
-## `m`, `one`, `exponent` of a positive normal number a; `unusual`: negative where it is none.
-<%def name="_exponent_of(T, a)">
+## `m`, `one`, `exponent` of a positive normal number a. On CPUs `unusual` is negative where it is none; on GPUs `usual` is 0 there.
+<%def name="_exponent_of(T, a, gpu)">
 <%
-digits, one, root, _, big, bias, *_ = words.module.bits(T)
+digits, one, root, _, big, bias, _, least = words.module.bits(T)
 I, S = words.module.integers(T), split(T)[0]
 smallest, largest = ("0x00800000", "0x7f7fffff") if S == "float" else ("0x0010000000000000L", "0x7fefffffffffffffL")
 %>
     const ${T} one = ${words.module.number(T, "1.0")};
     const u${I} bits = as_u${I}(${a}), field = (bits + (${one} - ${root})) >> ${digits};
+% if gpu:
+    const ${I} usual = (${a} >= ${words.module.number(T, least)}) & (${a} < (${T})(INFINITY));
+% else:
     const ${I} unusual = as_${I}((bits - ${smallest}) | (${largest} - bits) | bits);
+% endif
     const ${T} m = as_${T}(bits + ${one} - (field << ${digits}));
     const ${T} exponent = as_${T}(field | ${big}) - ${words.module.number(T, f"{2**digits + bias}.0")};
 </%def>
@@ -82,8 +86,8 @@ INLINE ${T} cmr_log_fast_${T}(${T} x) {
 % if words.module.wide(T, widest):
 ${words.halved(T, "log_fast", ["x"])}
 % else:
-${_exponent_of(T, "x")}
-    if (cmr_any_${I}(unusual < 0)) return cmr_ln_called_${T}(x);
+${_exponent_of(T, "x", gpu)}
+    if (cmr_any_${I}(${"usual == 0" if gpu else "unusual < 0"})) return cmr_ln_called_${T}(x);
     ${_log_of_mantissa(T, gpu)}
     return exponent * ${f(T, LN2[S])} + log;
 % endif
@@ -121,17 +125,23 @@ ${words.halved(T, f"{name}_fast", ["x"])}
 <%
 S, f, I = split(T)[0], words.module.number, words.module.integers(T)
 digits, one, root, size, _, bias, *_ = words.module.bits(T)
-magic = f(T, f"0x1.8p{digits}")
+magic, limit, steepest = f(T, f"0x1.8p{digits}"), f(T, f"{bias - 1}.0"), f(T, LARGEST_EXPONENT)
 %>
 ${head} ${T} cmr_${name}_${T}(${T} x, ${T} y) {
 % if words.module.wide(T, widest):
 ${words.halved(T, name, ["x", "y"])}
 % else:
-${_exponent_of(T, "x")}
+${_exponent_of(T, "x", gpu)}
     ${_log_of_mantissa(T, gpu)}
     const ${T} product = y * exponent, rest = cmr_fma_${T}(y, exponent, -product), part = y * (log * ${f(T, LOG2_E[S])}), sum = product + part;
-    const ${I} far = as_${I}(${f(T, f"{bias - 1}.0")}) - 1 - (as_${I}(sum) & ${size}), steep = as_${I}(${f(T, LARGEST_EXPONENT)}) - (as_${I}(y) & ${size});
-    if (cmr_any_${I}((unusual | far | steep) < 0)) return cmr_pow_called_${T}(x, y);
+    const ${I} sum_bits = as_${I}(sum) & ${size}, y_bits = as_${I}(y) & ${size};
+% if gpu:
+    const ${I} near = (as_${T}(sum_bits) < ${limit}) & (as_${T}(y_bits) <= ${steepest});
+    if (cmr_any_${I}((usual & near) == 0)) return cmr_pow_called_${T}(x, y);
+% else:
+    const ${I} far = (as_${I}(${limit}) - 1 - sum_bits) | (as_${I}(${steepest}) - y_bits);
+    if (cmr_any_${I}((unusual | far) < 0)) return cmr_pow_called_${T}(x, y);
+% endif
     const ${T} shifted = sum + ${magic}, r = ((product - (shifted - ${magic})) + part) + rest;
 % if S == "double" and not gpu:
     const ${T} r2 = r * r, power = ${words.module.polynomial_by_halves(T, "r", "r2", EXP2[S])};

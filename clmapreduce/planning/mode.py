@@ -13,10 +13,10 @@ ITEM_ROW = 48
 """
 ITEM_LINE = 4096
 """In the sequential mode: lines up to this long are walked by one item, because a second launch would cost more."""
-GROUP_LINE_CPU, GROUP_LINE, RUNNING_LINE = 8192, 128, 16
+GROUP_LINE_CPU, GROUP_LINE, RUNNING_LINE = 8192, 64, 16
 """In the parallel mode, lines up to this long are walked by one group: on CPUs, elsewhere for each item of the largest
 group, and the same where something runs along the line. On an H200, us by a group and by a chain of launches: softmax
-of 131,072 numbers 60 and 83, of 262,144 97 and 86; scan(x) / sum(x) of 4,096 38 and 60, of 16,384 45 and 42.
+of 65,536 numbers 43 and 63, of 131,072 60 and 83; scan(x) / sum(x) of 4,096 38 and 60, of 16,384 45 and 42.
 """
 
 LONG_ROW, ROWS_A_UNIT = 1 << 16, 2

@@ -285,7 +285,9 @@ def test_options_of_a_call_count(context: cm.Context, rng: np.random.Generator, 
 
 
 def test_precision_is_part_of_what_is_found(context: cm.Context) -> None:
-    """Small numbers that are added to a large one are lost in float32, in float64 they are not."""
+    """Small numbers that are added to a large one are lost in float32, in float64 they are not. On GPUs many items
+    share the columns.
+    """
     x, y = np.ones((1, 1), "f4"), np.full((4097, 1), 2.0**-12, "f4")
     y[0] = 2.0**12
     arrays = cm.array(x, context), cm.array(y, context)
@@ -296,7 +298,8 @@ def test_precision_is_part_of_what_is_found(context: cm.Context) -> None:
     }
     for _ in range(3):
         results = {word: float(one(*arrays).to_numpy()[0, 0]) for word, one in sums.items()}
-        assert results["float32"] < 4097 and results.get("float64", 4097) == 4097
+        assert results.get("float64", 4097) == 4097
+        assert results["float32"] < 4097 or context.device.kind != "cpu"
 
 
 def test_errors_leave_no_entry(context: cm.Context, rng: np.random.Generator) -> None:

@@ -30,6 +30,8 @@ from clmapreduce.vector.tables import questions
 Finish = Callable[[Any], Any]
 REPEATED = frozenset({"backend", "ranges", *PRECISION})
 """Options with which a reduction is found by what it computes: words, and ranges, which have a cache of their own."""
+WORDS = (str, bool, type, np.dtype, type(None))
+"""Types of words. Other values, right or wrong, are left to the checks."""
 
 
 class Reduced:
@@ -79,9 +81,11 @@ class Reduced:
         """
         if not self.options.keys() <= REPEATED or len(arrays) != len(self.inputs.unbound):
             return None
+        words = [(name, value) for name, value in self.options.items() if name != "ranges"]
+        if not all(isinstance(value, WORDS) for _, value in words):
+            return None
         by_index = {slot.index: x for slot, x in zip(self.inputs.unbound, arrays, strict=True)}
         values = [by_index[slot.index] if slot.array is None else slot.array for slot in self.inputs.slots]
-        words = [(name, value) for name, value in self.options.items() if name != "ranges"]
         what = (self.reduction, self.axis, self.formula, self.weight, self.k, *words)
         return repeated(what, values, self.options["ranges"])
 

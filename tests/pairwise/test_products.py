@@ -302,6 +302,20 @@ def test_precision_is_part_of_what_is_found(context: cm.Context) -> None:
         assert results["float32"] < 4097 or context.device.kind != "cpu"
 
 
+@pytest.mark.parametrize("options", [
+    {"sum_scheme": ["auto"]}, {"precision": 1}, {"use_fast_math": 1}, {"use_fast_math": "yes"}, {"dtype_acc": "int32"},
+])  # fmt: skip
+def test_wrong_words_are_refused_as_ever(context: cm.Context, rng: np.random.Generator, options: dict[str, Any]) -> None:
+    """Also those that equal right ones, or that no cache takes."""
+    x, y = (cm.array(v, context) for v in points(rng, 5, 7))
+    lazy = cm.Vi(x).sqdist(cm.Vj(y))
+    for right in ({}, {"precision": "auto"}, {"use_fast_math": True}, {"dtype_acc": np.float32}):
+        for _ in range(2):
+            lazy.sum(axis=1, **right)
+    with pytest.raises(cm.ClMapReduceError):
+        lazy.sum(axis=1, **options)
+
+
 def test_errors_leave_no_entry(context: cm.Context, rng: np.random.Generator) -> None:
     x, y = (cm.array(v, context) for v in points(rng, 5, 7))
     nearest = cm.Genred("SqDist(x,y)", ["x = Vi(3)", "y = Vj(3)"], "KMin", axis=1, opt_arg=8)

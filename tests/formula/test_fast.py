@@ -26,10 +26,14 @@ def one_column(name: str, x: Any, y: Any, context: cm.Context, **options: Any) -
 
 
 def arguments(name: str, dtype: Any, rng: np.random.Generator) -> list[Any]:
-    """Ends; random numbers of every size, and close to 1 and to multiples of pi."""
+    """Ends, together and each among fifteen usual numbers: the longest vector; random numbers of every size, and close to
+    1 and to multiples of pi.
+    """
     info = np.finfo(dtype)
     x = rng.uniform(-1, 1, COUNT)
-    sets = [ends(dtype), *(width * x for width in (1e-4, 1.0, 30.0, 6e3, 3e6)), 1 + 0.5 * x, 1 + 1e-4 * x]
+    alone = rng.uniform(0.5, 2, 16 * len(ends(dtype))).astype(dtype)
+    alone[rng.integers(16) :: 16] = ends(dtype)
+    sets = [ends(dtype), alone, *(width * x for width in (1e-4, 1.0, 30.0, 6e3, 3e6)), 1 + 0.5 * x, 1 + 1e-4 * x]
     sets += [np.exp2(rng.uniform(info.minexp, info.maxexp - 1, COUNT)), np.pi / 2 * rng.integers(-4000, 4000, COUNT)]
     return [v.astype(dtype) for v in sets]
 

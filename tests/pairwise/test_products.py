@@ -39,7 +39,8 @@ class Kernel:
 
 @pytest.fixture
 def kernel(context: cm.Context, rng: np.random.Generator) -> Kernel:
-    return Kernel(context, rng)
+    """In a context of its own, where no call is ready yet."""
+    return Kernel(cm.Context(context.device), rng)
 
 
 @pytest.fixture
@@ -127,10 +128,30 @@ def test_choices_count_from_when_they_are_made(context: cm.Context, rng: np.rand
 
 def test_arrays_of_another_context_are_refused(kernel: Kernel, rng: np.random.Generator) -> None:
     v = rng.normal(size=47).astype("f4")
+    other = Kernel(cm.Context(kernel.context.device), rng)
     for _ in range(3):
         kernel.check(v)
+        other.check(v)
     with pytest.raises(cm.DeviceError):
-        kernel.lazy @ cm.array(v, cm.Context(kernel.context.device))
+        kernel.lazy @ cm.array(v, other.context)
+
+
+def test_a_backend_and_complex_numbers_count(
+    kernel: Kernel, rng: np.random.Generator, usual: list[Reduced]
+) -> None:
+    """Of K or of v; products of complex numbers go the usual way."""
+    v = rng.normal(size=47).astype("f4")
+    for backend in ("1D", "2D", None):
+        kernel.lazy.backend, before = backend, len(usual)
+        kernel.check(v)
+        assert len(usual) > before
+    pairs = cm.array((v + 1j * rng.normal(size=47)).astype("c8"), kernel.context)
+    turned = kernel.lazy * 1j
+    for _ in range(3):
+        whole = pairs.to_numpy()
+        np.testing.assert_allclose((kernel.lazy @ pairs).to_numpy(), kernel.exact @ whole, rtol=1e-4, atol=1e-4)
+        np.testing.assert_allclose((turned @ cm.array(v, kernel.context)).to_numpy(), 1j * (kernel.exact @ v), rtol=1e-4, atol=1e-4)
+        kernel.check(v)
 
 
 def test_a_measured_box_counts(

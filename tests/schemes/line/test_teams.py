@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from support.kernel_rules import assert_rules
 from support.oracles import assert_near, into_poison
-from support.plans import FACTS, PAIR, PARALLEL, SECOND, dtypes_of, program_of, source_of
+from support.plans import FACTS, PAIR, PARALLEL, SECOND, dtypes_of, program_of, sizes, source_of
 
 import clmapreduce as cm
 from clmapreduce.domain.line import Lines
@@ -156,6 +156,7 @@ def test_texts_keep_the_rules(name: str, facts: Any) -> None:
         source = source_of(stage)
         assert_rules(f"{name}, {rows} of {length}", stage, source, facts, PARALLEL)
         if stage.spec.context()["teams"] > 1:
+            assert sizes(stage)[-1] % stage.spec.context()["teams"] == 0, "no team of a group but the last one is idle"
             assert "__local" not in source and "barrier(" not in source
             assert stage.group_size == stage.spec.context()["teams"] * stage.spec.context()["block"]
 

@@ -64,7 +64,7 @@ smallest, largest = ("0x00800000", "0x7f7fffff") if S == "float" else ("0x001000
 % if gpu:
     const ${I} usual = (${a} >= ${words.module.number(T, least)}) & (${a} < (${T})(INFINITY));
 % else:
-    const ${I} unusual = as_${I}((bits - ${smallest}) | (${largest} - bits) | bits);
+    const ${I} unusual = as_${I}((bits - ${smallest}) | (${largest} - bits));
 % endif
     const ${T} m = as_${T}(bits + ${one} - (field << ${digits}));
     const ${T} exponent = as_${T}(field | ${big}) - ${words.module.number(T, f"{2**digits + bias}.0")};

@@ -69,12 +69,12 @@ smallest, largest = ("0x00800000", "0x7f7fffff") if S == "float" else ("0x001000
     const ${T} m = as_${T}(bits + ${one} - (field << ${digits}));
     const ${T} exponent = as_${T}(field | ${big}) - ${words.module.number(T, f"{2**digits + bias}.0")};
 </%def>
-## `log`: log(m), where `m` is from sqrt(1/2) to sqrt(2).
+## `log`: log(m), where `m` is from sqrt(1/2) to sqrt(2), within 2 ulp. By a quotient s: n - s (n - series), as what s is off by counts less behind n.
 <%def name="_log_of_mantissa(T, gpu)">
 <% S, f = split(T)[0], words.module.number %>
 % if S == "double" and not gpu:
     const ${T} n = m - one, s = n / (n + ${f(T, "2.0")}), u = s * s, square = u * u;
-    const ${T} log = s * (${f(T, "2.0")} + u * ${words.module.polynomial_by_halves(T, "u", "square", LOG_BY_QUOTIENT)});
+    const ${T} log = n - s * (n - u * ${words.module.polynomial_by_halves(T, "u", "square", LOG_BY_QUOTIENT)});
 % else:
     const ${T} n = m - one, square = n * n, log = n + square * ${words.module.polynomial_by_halves(T, "n", "square", LOG1P[S])};
 % endif

@@ -130,7 +130,8 @@ magnitude <= ${matrix.limit}f && size * unscale${p} <= ${matrix.largest_column}f
 % endfor
 }
 </%def>
-## Declares the numbers of the column `at`. far: a statement for columns whose pairs may exceed the error bound. noted: a statement that uses the column's `magnitude`, if any.
+## Declares the numbers of the column `at`. far: a statement for columns whose pairs may exceed the error bound.
+## noted: a statement that uses the column's `magnitude`, if any.
 <%def name="declare_tested_column(matrix, p, at, far, noted='')">
 ${declare_numbers(matrix, matrix.column_numbers(p, at))}
 const float size = sqrt(${squares(matrix, p)});

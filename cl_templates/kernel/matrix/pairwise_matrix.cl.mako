@@ -2,8 +2,8 @@
 ##   A warp owns blocks of 16 rows; its items hold their operands in registers. The columns' operands pass through local memory, tile by tile. An item
 ##   computes two rows of each of its blocks with two of every 8 columns. At the end the items that share a row, of `across` warps, merge.
 ##   The kernel makes the operands of both sides, relative to the centre of the group's rows. If a tile has columns so far from the centre that products
-##   would exceed the error bound, it is computed by the formula itself. With `leaves` the group gives up instead (at once, if one of a few columns is so far), and sets `left`, for a launch of the same kernel
-##   that computes again what has `redo`: with more pieces a number, by `parts` groups; and what has too many such tiles there, by the formula alone. With more pieces
+##   would exceed the error bound, it is computed by the formula itself. With `leaves` the group gives up instead (at once, if one of a few columns is so far),
+##   and sets `left`, for a launch of the same kernel that computes again what has `redo`: with more pieces a number, by `parts` groups; and what has too many such tiles there, by the formula alone. With more pieces
 ##   the centre is that of all rows, and the columns' operands are packed before, for all groups.
 ##   in…, parts or out…, rows, columns, share, blocks, splits, total  as in cmr_pairwise
 ##   redo [group / sharing]  not 0 where a launch before gave up      left [group]  1 where this one does

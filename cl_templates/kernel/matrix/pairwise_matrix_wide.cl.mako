@@ -8,8 +8,8 @@
 ##   Groups are numbered by (batch, split, block of rows, block of d). With splits, sums go to `parts` [split][batch][row][d], for cmr_pairwise_merge.
 ##   in…  the pair's inputs      packed  from cmr_pairwise_matrix_pack      parts, out…, rows, columns, share, blocks, splits, total  as in cmr_pairwise
 ##   stages  of all columns      redo [group]  not 0 where the group gave up
-##   Local memory: operands of the rows and of two batches of columns, two stages' weights. Barriers: 7 a group, 6 for blocks of pairs, and 1 a stage; where items cannot exchange
-##   registers, 2 more.
+##   Local memory: operands of the rows and of two batches of columns, two stages' weights. Barriers: 7 a group,
+##   6 for blocks of pairs, and 1 a stage; where items cannot exchange registers, 2 more.
 <%namespace name="mode" file="/mode/${context['compute_mode']}.cl.mako"/>
 <%namespace name="domain" file="/domain/${context['domain']}.cl.mako"/>
 <%namespace name="warps" file="/matrix/warps.cl.mako"/>

@@ -1,22 +1,17 @@
 ## Absorbs values of pairs into an accumulator; the rare work of an operator is inside a condition.
 ## Absorbs the pairs of row vector v and the columns at some indices, whose terms are declared as those of the columns first, first + 1, …, into `acc`.
-## values: the function of a row vector and a column, if it is not pairs.values.
-<%def name="absorb(pairs, acc, v, at, op, first=0, values=None)">
-<%
-columns = range(first, first + len(at))
-computed = [values(v, c) for c in columns] if values else [pairs.values_of([(v, c) for c in columns])]
-%>
-% for each in computed:
-${each.statements}
-% endfor
-${fold(pairs, acc, at, op, [each.texts for each in computed] if values else computed[0].texts)}
+<%def name="absorb(pairs, acc, v, at, op, first=0)">
+<% computed = pairs.values_of([(v, c) for c in range(first, first + len(at))]) %>
+${computed.statements}
+${fold(pairs, acc, at, op, computed.texts)}
 </%def>
-## The same of several row vectors: into the accumulators `acc` and the vector's number.
-<%def name="absorb_rows(pairs, acc, vectors, at, op, first=0)">
+## The same of several row vectors: into the accumulators `acc` and the vector's number. values: the function of several row vectors and columns, if it is not
+## pairs.values_of.
+<%def name="absorb_rows(pairs, acc, vectors, at, op, first=0, values=None)">
 % for part in pairs.together(list(vectors), len(at)):
 <%
 places = [(v, c) for v in part for c in range(first, first + len(at))]
-computed = pairs.values_of(places)
+computed = (values or pairs.values_of)(places)
 %>
 {
 ${computed.statements}

@@ -55,31 +55,38 @@ TESTING = frozenset({LOG_FAST, SIN_FAST, COS_FAST, POWER_FAST})
 
 
 class Quick(NamedTuple):
-    """A function of float32 as hardware approximates it; its largest error, where that is no small share of it; and
-    whether it is right for arguments up to LARGEST_ANGLE only.
+    """A function of float32 as hardware approximates it.
+
+    error: its largest one; 0 where the careful function is off by as much, or the error is a small share of the result.
+    limited: whether it is right for arguments up to LARGEST_ANGLE only, and the result does not show larger ones. even:
+    whether it takes magnitudes alone. positive: what stands for it where arguments are never negative, if not itself.
     """
 
     function: Function
     error: float
-    limited: bool
+    limited: bool = False
+    even: bool = False
+    positive: Function | None = None
 
 
-def _quick(name: str, error: float, twin: Callable[..., Any], limited: bool = True) -> Quick:
+def _quick(name: str, twin: Callable[..., Any]) -> Function:
     spelling = f"cmr_{name}_quick_{{V}}({{0}})"
-    return Quick(Function(f"{name}_quick", 1, real_transcendental, lambda dtype: spelling, twin), error, limited)
+    return Function(f"{name}_quick", 1, real_transcendental, lambda dtype: spelling, twin)
 
 
 QUICK = {
-    LOG_FAST: _quick("log", 2.0**-22 * math.log(2), np.log, limited=False),
-    SIN_FAST: _quick("sin", 2.0**-20.8, np.sin),
-    COS_FAST: _quick("cos", 2.0**-20.8, np.cos),
+    LOG_FAST: Quick(_quick("log", np.log), 2.0**-22 * math.log(2)),
+    SIN_FAST: Quick(_quick("sin", np.sin), 2.0**-20.6, limited=True, positive=_quick("sin_positive", np.sin)),
+    COS_FAST: Quick(_quick("cos", np.cos), 0.0, even=True),
 }
 """What stands for these functions in sums that check how large their terms are. Logarithms of numbers below the normal
-ones are infinite. The errors are those of the PTX manual for lg2.approx, sin.approx and cos.approx, and of what reduces
-angles.
+ones are infinite. Cosines of magnitudes of 2.64e7 and more are NaN, as sines by `positive` are. The error of logarithms
+is that of the PTX manual for lg2.approx. On an H200 sines of all arguments up to 2^18 are off by 2^-20.6 at most, of
+larger ones by 2^-20.3, cosines by 2^-20.9, as the careful cosine is: the same approximation behind a test of the angle.
 """
+
 LARGEST_ANGLE = 131072.0
-"""Of larger angles a sine or cosine by approximation is not used."""
+"""Of larger angles a sine by approximation is not used where they may be negative."""
 
 DIFFERENCE = Function("difference", 2, real_transcendental, lambda dtype: "cmr_difference_{V}({0}, {1})", np.subtract)
 """a - b of what a and b are rounded to: a product is not fused into it, which would leave what its rounding lost."""

@@ -39,6 +39,11 @@ class Factoring:
     products: tuple[Bilinear, ...]
     centres: tuple[tuple[Symbol, Node], ...]
 
+    @property
+    def numbers(self) -> int:
+        """Products of a row's and a column's number, of all sums."""
+        return sum(len(product.rows) for product in self.products)
+
 
 @once_per_pair
 def factored_pair(

@@ -3,7 +3,8 @@ and how far off each may be. Where a term is linear in such a function, its erro
 
 In log(1 + d²) b the error is that of the logarithm times |b|. exp(cos(d)) is not linear in the cosine, and a product of
 two such functions is linear in neither: these keep the careful functions. So does sin(d)/d: to watch its errors takes
-another division, and they are too large for close pairs.
+another division, and they are too large for close pairs. A cosine by approximation is as good as the careful one, and
+may stand anywhere where a NaN shows: that is what it is of an angle that is too large, and so is the sum.
 """
 
 from __future__ import annotations
@@ -13,12 +14,12 @@ from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 from clmapreduce.dtypes import FLOAT32
-from clmapreduce.formula.fast import QUICK, Quick
+from clmapreduce.formula.fast import LOG_FAST, QUICK, Quick
 from clmapreduce.formula.functions import apply
 from clmapreduce.formula.node import Apply, Literal, Node, postorder
 from clmapreduce.lowering.once import once_per_pair
 from clmapreduce.lowering.pair import Pair, Role
-from clmapreduce.lowering.unique import rewritten
+from clmapreduce.lowering.unique import never_negative, rewritten
 
 BEARABLE = 2e-6
 """What terms may be off by for approximations, together, as a share of their magnitudes' sum."""
@@ -29,21 +30,29 @@ INVERSES = QUOTIENTS | {"rsqrt_fast"}
 """Functions that are large where numbers are small."""
 FINITE = SUMS | {"multiply", "negative", "abs", "sqrt", "sqrt_fast"}
 """Functions that are finite where their arguments are, but for overflows and roots of negative numbers."""
+SHOWING = INVERSES | {
+    "add", "subtract", "difference", "multiply", "negative", "abs", "exp2_fast", "sqrt", "sqrt_fast", "root_fast",
+    "log_fast", "sin_fast", "cos_fast",
+}  # fmt: skip
+"""Functions that are NaN where an argument is: a comparison or a maximum hides it."""
 
 
 @dataclass(frozen=True, eq=False)
 class QuickPair:
     """A pair with approximations, and without. Behind the terms are numbers that tell whether terms are good enough.
 
-    quick: its values are the terms; as many floors, numbers that each term's magnitude should not be below on average;
-    and the arguments of which approximations take small ones only, as many as `arguments` says. careful: the same
-    without approximations. There all numbers behind the terms are 0. Factors that wait are those of terms alone: what
-    a share of terms is does not depend on them.
+    quick: its values are the terms; as many floors, numbers that each term's magnitude should not be below on average,
+    or none where no approximation has an error; and the arguments of which approximations take small ones only, as many
+    as `arguments` says. careful: the same without approximations. There all numbers behind the terms are 0. Factors
+    that wait are those of terms alone: what a share of terms is does not depend on them. angles: whether there are
+    sines or cosines.
     """
 
     quick: Pair
     careful: Pair
+    floors: bool
     arguments: int
+    angles: bool
 
 
 @once_per_pair
@@ -55,28 +64,44 @@ def quick_pair(pair: Pair) -> QuickPair | None:
     if not chosen:
         return None
     errors, none = _Errors(pair, chosen).errors, Literal(0, FLOAT32)
-    floors = [errors[id(value)].node if id(value) in errors else none for value in pair.values]
-    new = rewritten(pair.values, lambda node, args: _approximation(node, args, chosen))
-    functions = {quick.function for quick in chosen.values() if quick.limited}
+    floors = [errors[id(value)].node if id(value) in errors else none for value in pair.values] if errors else []
+    positive, shown = never_negative(pair.values), _shown(pair.values)
+    new = rewritten(pair.values, lambda node, args: _approximation(node, args, chosen, positive & shown))
+    limited = {quick.function for quick in chosen.values() if quick.limited}
     nodes = [new[place] for place in chosen]
-    arguments = [node.args[0] for node in nodes if isinstance(node, Apply) and node.function in functions]
+    arguments = [node.args[0] for node in nodes if isinstance(node, Apply) and node.function in limited]
     behind = [none] * (len(floors) + len(arguments))
     factors = (*pair.factors, *[Literal(1, FLOAT32)] * len(behind)) if pair.factors else ()
     quick = replace(pair, values=(*(new[id(value)] for value in pair.values), *floors, *arguments), factors=factors)
-    return QuickPair(quick, replace(pair, values=(*pair.values, *behind), factors=factors), len(arguments))
+    careful = replace(pair, values=(*pair.values, *behind), factors=factors)
+    angles = any(quick is not QUICK[LOG_FAST] for quick in chosen.values())
+    return QuickPair(quick, careful, bool(floors), len(arguments), angles)
 
 
 def _chosen(pair: Pair) -> dict[int, Quick]:
-    """What stands for functions of the pair in which terms are linear, by the ids of their nodes."""
-    role = pair.terms.role
+    """What stands for functions of the pair in which terms are linear, and for cosines, by the ids of their nodes."""
+    role, shown = pair.terms.role, _shown(pair.values)
     chosen = {
         id(node): QUICK[node.function]
         for node in postorder(pair.values)
         if isinstance(node, Apply) and node.function in QUICK and role[id(node)] is Role.PAIR
-    }
+        and (id(node) in shown or not QUICK[node.function].even)
+    }  # fmt: skip
     while refused := _Errors(pair, chosen).refused:
         chosen = {place: quick for place, quick in chosen.items() if place not in refused}
     return chosen
+
+
+def _shown(values: Sequence[Node]) -> frozenset[int]:
+    """Ids of the nodes of which a NaN makes a value NaN."""
+    shown: set[int] = set()
+    todo = list(values)
+    while todo:
+        node = todo.pop()
+        if id(node) not in shown:
+            shown.add(id(node))
+            todo += node.args if isinstance(node, Apply) and node.function.name in SHOWING else ()
+    return frozenset(shown)
 
 
 class _Error(NamedTuple):
@@ -114,7 +139,7 @@ class _Errors:
                     self.refused.update(id(below) for below in postorder(node.args) if id(below) in chosen)
                 else:
                     self.errors[id(node)] = error
-            if id(node) in chosen:
+            if id(node) in chosen and chosen[id(node)].error:
                 self.errors[id(node)] = _Error(Literal(chosen[id(node)].error / BEARABLE, FLOAT32), None)
 
     def _error(self, node: Apply, parts: Sequence[_Error | None]) -> _Error | None:
@@ -167,6 +192,18 @@ def _is_finite(node: Node) -> bool:
     return all(part.function.name in FINITE for part in postorder([node]) if isinstance(part, Apply))
 
 
-def _approximation(node: Apply, args: tuple[Node, ...], chosen: Mapping[int, Quick]) -> Node | None:
-    """What stands for a chosen node; None for others."""
-    return Apply(chosen[id(node)].function, args, node.dtype, node.weak) if id(node) in chosen else None
+def _approximation(
+    node: Apply, args: tuple[Node, ...], chosen: Mapping[int, Quick], positive: frozenset[int]
+) -> Node | None:  # fmt: skip
+    """What stands for a chosen node; None for others. positive: ids of the nodes that are never negative, and whose NaN
+    shows.
+    """
+    if id(node) not in chosen:
+        return None
+    quick = chosen[id(node)]
+    function, is_positive = quick.function, id(node.args[0]) in positive
+    if quick.even and not is_positive:
+        args = (apply("abs", args[0]),)
+    if quick.positive is not None and is_positive:
+        function = quick.positive
+    return Apply(function, args, node.dtype, node.weak)

@@ -39,14 +39,20 @@ def number(pair: Pair, node: Node) -> float:
     return float(evaluate(node, symbols))
 
 
+PRODUCT = "(Vi(0,1)*Vj(1,1))"
+"""Of any sign, as a distance is not."""
+P = float(X * Y)
+
 FLOORS: dict[str, tuple[float, int]] = {
     f"Log(1+{DISTANCE})": (LOG, 0),
     f"Log(1+{DISTANCE})*Vj(2,1)": (3 * LOG, 0),
-    f"Cos({DISTANCE})/Vj(2,1)": (SIN / 3, 1),
-    f"Log(1+{DISTANCE})*{DISTANCE}*Vj(2,1)-Sin({DISTANCE})*Vj(2,1)": (3 * (LOG * D + SIN), 1),
+    f"Sin({PRODUCT})/Vj(2,1)": (SIN / 3, 1),
+    f"Sin({DISTANCE})/Vj(2,1)": (SIN / 3, 0),
+    f"Log(1+{DISTANCE})*{DISTANCE}*Vj(2,1)-Sin({PRODUCT})*Vj(2,1)": (3 * (LOG * D + SIN), 1),
     f"XLogX({DISTANCE})*Vj(2,1)": (3 * LOG * D, 0),
-    f"Exp(-{DISTANCE})+Sin({DISTANCE})": (SIN, 1),
-    f"Log(2+Cos({DISTANCE}))": (LOG, 0),  # the cosine stays careful
+    f"Exp(-{DISTANCE})+Sin({DISTANCE})": (SIN, 0),
+    f"Log(2+Cos({DISTANCE}))": (LOG, 0),
+    f"Log(1+{DISTANCE})*Cos({PRODUCT})": (LOG * abs(np.cos(P)), 0),
 }
 
 
@@ -55,7 +61,7 @@ def test_the_floor_is_what_a_term_may_be_off_by(formula: str) -> None:
     """For one pair, beside numbers that were worked out by hand."""
     pair, quick = quick_of(formula)
     floor, arguments = FLOORS[formula]
-    assert quick is not None and quick.arguments == arguments
+    assert quick is not None and quick.floors and quick.arguments == arguments
     assert len(quick.quick.values) == len(quick.careful.values) == 2 + arguments
     assert names(quick.quick.values[:1]) and not names(quick.careful.values)
     np.testing.assert_allclose(number(quick.quick, quick.quick.values[1]), floor, rtol=1e-5)
@@ -63,11 +69,43 @@ def test_the_floor_is_what_a_term_may_be_off_by(formula: str) -> None:
     assert [number(quick.careful, node) for node in quick.careful.values[1:]] == [0.0] * (1 + arguments)
 
 
+@pytest.mark.parametrize("argument", [DISTANCE, PRODUCT])
+@pytest.mark.parametrize("around", ["Exp({})", "{}/(Square(Vi(0,1)-Vj(1,1))+1)", "Square({})*Vj(2,1)", "{}"])
+def test_cosines_have_no_floor(around: str, argument: str) -> None:
+    """They stand anywhere, of magnitudes."""
+    pair, quick = quick_of(around.format(f"Cos({argument})"))
+    assert quick is not None and not quick.floors and quick.arguments == 0
+    assert len(quick.quick.values) == len(quick.careful.values) == 1
+    cosines = [n for n in postorder(quick.quick.values) if isinstance(n, Apply) and n.function.name == "cos_quick"]
+    assert [number(quick.quick, n.args[0]) for n in cosines] == [pytest.approx(D if argument == DISTANCE else -P)]
+    assert ("abs" in [n.function.name for n in postorder(cosines) if isinstance(n, Apply)]) == (argument == PRODUCT)
+    np.testing.assert_allclose(number(quick.quick, quick.quick.values[0]), number(pair, pair.values[0]), rtol=1e-5)
+
+
+@pytest.mark.parametrize("argument, name", [(DISTANCE, "sin_positive_quick"), (PRODUCT, "sin_quick")])
+def test_sines_of_positive_numbers(argument: str, name: str) -> None:
+    _, quick = quick_of(f"Sin({argument})*Vj(2,1)")
+    assert quick is not None and names(quick.quick.values[:1]) == [name]
+
+
+@pytest.mark.parametrize("around", ["ReLU({})", "Step({})", "Sign({})", "Clamp({},Vi(0,1),Vj(1,1))", "IfElse(Vj(2,1),{},Vi(0,1))"])
+def test_a_cosine_that_hides_stays_careful(around: str) -> None:
+    """Where an angle is too large, a NaN would be no longer seen. A sine in a choice tells by its argument."""
+    assert quick_of(around.format(f"Cos({DISTANCE})"))[1] is None
+    _, quick = quick_of(f"IfElse(Vj(2,1),Sin({DISTANCE}),Vi(0,1))")
+    assert quick is not None and quick.arguments == 1 and names(quick.quick.values[:1]) == ["sin_quick"]
+
+
+def test_a_cosine_that_shows_somewhere_is_quick() -> None:
+    _, quick = quick_of(f"Cos({DISTANCE})+ReLU(Cos({DISTANCE}))")
+    assert quick is not None and names(quick.quick.values) == ["cos_quick"]
+
+
 @pytest.mark.parametrize(
     "formula",
     [
-        f"Exp(Cos({DISTANCE}))", f"Log(1+{DISTANCE})*Cos({DISTANCE})", f"Square(Sin({DISTANCE}))", f"SinXDivX({DISTANCE})",
-        f"Cos({DISTANCE})/({DISTANCE}+1)", f"SinXDivX(Sqrt({DISTANCE}))",
+        f"Exp(Sin({DISTANCE}))", f"Log(1+{DISTANCE})*Sin({DISTANCE})", f"Square(Sin({DISTANCE}))", f"SinXDivX({DISTANCE})",
+        f"Sin({DISTANCE})/({DISTANCE}+1)", f"SinXDivX(Sqrt({DISTANCE}))",
         "Log(Vi(0,1))*SqDist(Vi(0,1),Vj(1,1))", "Log(1+SqDist(Vi(0,99),Vj(1,99)))", DISTANCE,
     ],
 )  # fmt: skip
@@ -77,7 +115,7 @@ def test_terms_that_are_not_linear_stay_careful(formula: str) -> None:
 
 
 def test_factors_that_wait_are_those_of_terms() -> None:
-    pair, quick = quick_of(f"Sin({DISTANCE})*Pm(3,1)")
+    pair, quick = quick_of(f"Sin({PRODUCT})*Pm(3,1)")
     assert quick is not None and len(pair.factors) == 1
     for one in (quick.quick, quick.careful):
         assert one.factors[:1] == pair.factors and [getattr(node, "value", None) for node in one.factors[1:]] == [1, 1]

@@ -53,18 +53,46 @@ def error(result: Any, terms: Any) -> float:
 
 
 @pytest.mark.drawn
-@pytest.mark.parametrize("scale", [1.0, 2.0**-6, 2.0**-12, 2.0**12, 2.0**20])
+@pytest.mark.parametrize("scale", [1.0, 2.0**-6, 2.0**-12, 2.0**12, 2.0**20, 2.0**23])
 @pytest.mark.parametrize("name", FUNCTIONS)
 def test_sums_stay_within_the_bound(name: str, scale: float, quick: cm.Context, rng: np.random.Generator) -> None:
-    """Also where all terms are so small that approximations have no digit of them, and angles have many turns."""
+    """Also where all terms are so small that approximations have no digit of them, and angles have many turns, or more
+    than approximations take.
+    """
     x, y, b = points(rng, ROWS, 2), points(rng, COLUMNS, 2), rng.normal(size=(COLUMNS, 1)).astype("f4")
     function, exact = FUNCTIONS[name]
     call = (function(cm.Vi(x).sqdist(cm.Vj(y)) * scale) * cm.Vj(b)).sum(1, context=quick, mode="parallel", call=False)
-    assert f"cmr_{'log' if 'log' in name else 'cos' if name == 'cos' else 'sin'}_quick" in call.source()
+    assert f"cmr_{'log' if 'log' in name else 'cos' if name == 'cos' else 'sin_positive'}_quick" in call.source()
     distance = np.square(x[:, None].astype("f8") - y).sum(-1) * scale
     if name == "log":
         distance = (1 + distance).astype("f4") - 1.0  # what the logarithm is of
     assert error(call(), exact(distance)[..., None] * b) <= TOLERANCE
+
+
+@pytest.mark.parametrize("around", ["alone", "exponential", "quotient", "three weights"])
+@pytest.mark.parametrize("scale", [1.0, 2.0**12, 2.0**23])
+def test_cosines_of_products(around: str, scale: float, quick: cm.Context, rng: np.random.Generator) -> None:
+    """Of either sign, inside of other functions, for several sums at once; the largest have more turns than
+    approximations take.
+    """
+    x, y = points(rng, ROWS, 2), points(rng, COLUMNS, 2)
+    b = rng.normal(size=(COLUMNS, 3 if around == "three weights" else 1)).astype("f4")
+    cosine = ((cm.Vi(x) | cm.Vj(y)) * scale).cos()
+    term = cosine.exp() if around == "exponential" else 1 / (2 + cosine) if around == "quotient" else cosine
+    call = (term * cm.Vj(b)).sum(1, context=quick, mode="parallel", call=False)
+    assert "cmr_cos_quick" in call.source()
+    exact = np.cos(x.astype("f8") @ y.T.astype("f8") * scale)
+    exact = np.exp(exact) if around == "exponential" else 1 / (2 + exact) if around == "quotient" else exact
+    assert error(call(), exact[..., None] * b) <= TOLERANCE
+
+
+def test_one_row_with_long_angles(quick: cm.Context, rng: np.random.Generator) -> None:
+    """Its cosines are no numbers by approximations; its group's other rows keep theirs."""
+    x = np.full((5000, 1), 1.5, "f4")
+    x[4321] = 2.0**26
+    y = (rng.integers(8, 17, (3000, 1)) / 8).astype("f4")
+    result = np.asarray((cm.Vi(x) * cm.Vj(y)).cos().sum(1, context=quick, mode="parallel"))
+    assert error(result, np.cos(x[:, None].astype("f8") * y)) <= TOLERANCE
 
 
 @pytest.mark.parametrize("factor", [-3.0, 1e-12, 2.5e12])

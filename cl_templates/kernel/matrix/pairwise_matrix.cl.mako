@@ -49,15 +49,15 @@ ${few.multiply(matrix, at, e)}
 % endif
 ${few.read_terms(at, e, text)}
 % endfor
-% for v in exactly or mine:
 % if guarded:
+% for v in exactly or mine:
 % for c in range(2):
 if (k + ${c} < count) { ${folding.absorb(text, f"{acc}{v}", v, [place(f"k + {c}", True)], by, c)} }
 % endfor
-% else:
-{ ${folding.absorb(text, f"{acc}{v}", v, [place(f"k + {8 * e * across + c}", True) for e in range(at_once) for c in range(2)], by, values=None if exactly else matrix.valued)} }
-% endif
 % endfor
+% else:
+${folding.absorb_rows(text, acc, exactly or mine, [place(f"k + {8 * e * across + c}", True) for e in range(at_once) for c in range(2)], by, values=None if exactly else matrix.values_of)}
+% endif
 </%def>
 ## All blocks of a tile; the last one may have fewer columns. Where several are taken at once, those that remain are guarded as the last one is, and so are all where the
 ## formula is computed for few tiles, so that the text is short.

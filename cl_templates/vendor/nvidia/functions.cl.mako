@@ -153,14 +153,24 @@ INLINE float cmr_log_quick_float(float x) {
     asm("${name}.approx.ftz.f32 %0, %1;" : "=f"(r${s}) : "f"(rest${s}));
 % endfor
 </%def>
-<%def name="_quick_turn_of(name)">
+## The same of x >= 0. Turns are counted in units of 2^104, so that 2^22 of them and more are infinite, and r is NaN.
+<%def name="_quick_turn_positive(name)">
 INLINE float cmr_${name}_quick_float(float x) {
-${_quick_turn(name, "float")}
+    const float turns = fma(x, 0x1.45f306p101f, 0x1.8p127f) - 0x1.8p127f;
+    const float rest = fma(-turns, -0x1.777a5cp-127f, fma(-turns, 0x1.921fb6p-102f, x));
+    float r;
+    asm("${name.split("_")[0]}.approx.ftz.f32 %0, %1;" : "=f"(r) : "f"(rest));
     return r;
 }
 </%def>
-<%def name="sin_quick(T)">${_quick_turn_of("sin")}</%def>
-<%def name="cos_quick(T)">${_quick_turn_of("cos")}</%def>
+<%def name="cos_quick(T)">${_quick_turn_positive("cos")}</%def>
+<%def name="sin_positive_quick(T)">${_quick_turn_positive("sin_positive")}</%def>
+<%def name="sin_quick(T)">
+INLINE float cmr_sin_quick_float(float x) {
+${_quick_turn("sin", "float")}
+    return r;
+}
+</%def>
 ## Near 0 a polynomial, within 2^-23 of the sine.
 <%def name="sin_fast(T)">
 % if T.startswith("float"):

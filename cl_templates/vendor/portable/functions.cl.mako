@@ -66,7 +66,12 @@ INLINE ${T} cmr_${name}_quick_${T}(${T} x) { return rint(cmr_${name}_fast_${T}(x
 </%def>
 <%def name="log_quick(T)">${_quick(T, "log")}</%def>
 <%def name="sin_quick(T)">${_quick(T, "sin")}</%def>
-<%def name="cos_quick(T)">${_quick(T, "cos")}</%def>
+## Of x >= 0; NaN where it has many turns.
+<%def name="_quick_positive(T, name, function)">
+INLINE ${T} cmr_${name}_quick_${T}(${T} x) { return x >= 0 & x < (${T})(2.6e7f) ? rint(cmr_${function}_fast_${T}(x) * 0x1p22f) * 0x1p-22f : (${T})(NAN); }
+</%def>
+<%def name="cos_quick(T)">${_quick_positive(T, "cos", "cos")}</%def>
+<%def name="sin_positive_quick(T)">${_quick_positive(T, "sin_positive", "sin")}</%def>
 <%def name="atan_fast(T)">
 INLINE ${T} cmr_atan_fast_${T}(${T} x) { return cmr_atan_${T}(x); }
 </%def>

@@ -18,31 +18,37 @@ from clmapreduce.reductions.sum import tree_sum
 
 
 class WatchedSum(BoundPairSum):
-    """A plain sum of terms, which are followed by as many floors, and by some arguments of approximations: see
-    lowering/quick.
+    """A plain sum of terms, which are followed by as many floors, if there are any, and by some arguments of
+    approximations: see lowering/quick.
 
     margin{d} is the sum of magnitudes less the floors. Terms of neighbouring columns are added before their magnitude
     is taken: the margin is then too small, never too large. reach{k} is the largest magnitude of an argument.
     """
 
-    def __init__(self, plain: BoundPairSum, arguments: int) -> None:
+    def __init__(self, plain: BoundPairSum, floors: bool, arguments: int) -> None:
         components, result = plain.components, plain.outputs[0].dtype
         super().__init__(plain.value, plain.width, components[0].dtype, result, None, plain.mean)
-        self.weights, self.linear, self.together = plain.width + arguments, False, True
-        names = [*(f"margin{d}" for d in range(plain.width)), *(f"reach{k}" for k in range(arguments))]
-        self.components += tuple(Component(name, FLOAT32, 0) for name in names)
-        self._arguments = arguments
+        self._floors, self._arguments = plain.width if floors else 0, arguments
+        self.weights, self.linear, self.together = self._floors + arguments, False, True
+        self.components += (
+            *(Component(f"margin{d}", FLOAT32, 0) for d in range(self._floors)),
+            *(Component(f"reach{k}", FLOAT32, 0) for k in range(arguments)),
+        )
         if isinstance(plain.block, BoundPairSum):
-            self.block = WatchedSum(plain.block, arguments)
+            self.block = WatchedSum(plain.block, floors, arguments)
 
     def absorb(self, acc: Record, values: Sequence[Any], indices: Sequence[Node]) -> Record:
         new: dict[str, Node] = {}
         for d, total in totals(acc, self.width):
-            term, floor = (tree_sum([value[k] for value in values]) for k in (d, self.width + d))
-            new[f"total{d}"] = total + term
-            new[f"margin{d}"] = acc[f"margin{d}"] + (apply("abs", term) - floor)
+            terms = [value[d] for value in values]
+            if self._floors:
+                term, floor = tree_sum(terms), tree_sum([value[self.width + d] for value in values])
+                new[f"total{d}"] = total + term
+                new[f"margin{d}"] = acc[f"margin{d}"] + (apply("abs", term) - floor)
+            else:
+                new[f"total{d}"] = sum(terms, total)  # each addition one instruction with its product
         for k in range(self._arguments):
-            magnitudes = [apply("abs", value[2 * self.width + k]) for value in values]
+            magnitudes = [apply("abs", value[self.width + self._floors + k]) for value in values]
             new[f"reach{k}"] = reduce(_larger, magnitudes, acc[f"reach{k}"])
         return Record(new)
 
@@ -53,9 +59,10 @@ class WatchedSum(BoundPairSum):
 
     def sound(self, acc: Record) -> Node:
         """A bool: whether all sums are finite, and their terms large enough, and no argument is too large."""
-        margins = [acc[f"margin{d}"] for d in range(self.width)]
+        margins = [acc[f"margin{d}"] for d in range(self._floors)]
         near = [acc[f"reach{k}"] <= LARGEST_ANGLE for k in range(self._arguments)]
-        return reduce(and_, [*((margin >= 0) & apply("isfinite", margin) for margin in margins), *near])
+        finite = [apply("isfinite", number) for number in margins or self.sums(acc)]
+        return reduce(and_, [*finite, *(margin >= 0 for margin in margins), *near])
 
 
 def _larger(reach: Node, magnitude: Node) -> Node:

@@ -20,6 +20,9 @@ from clmapreduce.schemes.pairs.rows import Rows, RowsText, kept
 
 AT_ONCE = 2
 """Columns whose terms are added before their magnitude is taken: more would cancel where signs differ."""
+ANGLES, LEAST = 5, 7
+"""Numbers that an angle's turns take the registers of, beside plain sums; and beside watched ones, together with these.
+"""
 
 
 @dataclass(frozen=True)
@@ -38,13 +41,20 @@ class QuickRows(Rows):
         return super().suits and self.quick is not None
 
     def default(self) -> PairBox | None:
-        """None as well for several sums: to watch each takes longer than functions that test their arguments."""
-        box = super().default() if self.layout.pair.width == 1 else None
+        """None as well for several sums with floors: to watch each takes longer than functions that test their
+        arguments.
+        """
+        watched = self.quick is not None and self.quick.floors and self.layout.pair.width > 1
+        box = None if watched else super().default()
         return None if box is None else replace(box, at_once=AT_ONCE, unroll=max(1, box.unroll // AT_ONCE))
 
     @property
     def _sums(self) -> int:
-        return kept(self._watched)
+        assert self.quick is not None
+        sums = kept(self._watched)
+        if not self.quick.angles:
+            return sums
+        return max(sums, LEAST) if self.quick.floors else sums + ANGLES
 
     def fits(self, box: PairBox) -> bool:
         return super().fits(box) and box.at_once <= AT_ONCE
@@ -63,7 +73,7 @@ class QuickRows(Rows):
     @cached_property
     def _watched(self) -> WatchedSum:
         assert isinstance(self.layout.bound, BoundPairSum) and self.quick is not None
-        return WatchedSum(self.layout.bound, self.quick.arguments)
+        return WatchedSum(self.layout.bound, self.quick.floors, self.quick.arguments)
 
     def _kernel(self, text: PairText, box: PairBox, partition: Partition, sharing: bool, out: list[str]) -> KernelText:
         kernel = super()._kernel(text, box, partition, sharing, out)

@@ -119,6 +119,15 @@ def test_crowded_registers_are_left_to_items_of_rows() -> None:
     assert type(choice(layout_of("SqDist(Vi(0,8),Vj(1,8))", "ArgKMin", k=20))) is MatrixBox
 
 
+def test_few_exponents_beside_tests_are_left_to_rows() -> None:
+    for function in ("Cos(Vi(0,{0})|Vj(1,{0}))", "Log(1+{1})", "Powf(1+{1},Pm(3,1))"):
+        for dim, few in ((3, False), (4, False), (6, True)):
+            distance = f"SqDist(Vi(0,{dim}),Vj(1,{dim}))"
+            layout = layout_of(f"Exp(-{distance})*{function.format(dim, distance)}*Vj(2,1)")
+            assert (type(choice(layout)) is MatrixBox) == few, (function, dim)
+    assert type(choice(layout_of(f"{GAUSS.format(3)}*Square(Vi(0,3)|Vj(1,3))*Vj(2,1)"))) is MatrixBox
+
+
 def test_sums_count_among_what_an_item_keeps() -> None:
     """Sums of a tile too, and what approximations are watched by."""
     rows = {("Log(1+{0})", 8, 1): 8, ("Cos(Sqrt({0}))", 8, 1): 4, ("Log(1+{0})", 3, 4): 8, ("Log(1+{0})", 3, 8): 4, ("Log(1+{0})", 8, 4): 4}

@@ -43,7 +43,7 @@ from clmapreduce.schemes.pairs.matrix.parts.halves import HalfOperands, OperandP
 from clmapreduce.schemes.pairs.matrix.scheme import MATRIX_LIMITS, MatrixScheme
 from clmapreduce.schemes.pairs.matrix.thresholds import Sample, sample_of
 from clmapreduce.schemes.pairs.merge import targets_of
-from clmapreduce.schemes.pairs.parts.pair_formulas import PairText
+from clmapreduce.schemes.pairs.parts.pair_formulas import PairText, tested_of
 from clmapreduce.schemes.pairs.problem import LONGEST_CHAIN, PairProblem, places
 
 MANY_SUMS, MANY_KEPT = 8, 14
@@ -53,6 +53,8 @@ MANY_KEPT.
 """
 FILTERED = 6
 """Operations per pair from which on a filter in front of them is worth it."""
+TESTED = 4
+"""Numbers up to which exponents are better left to rows, beside functions that test their arguments."""
 REDO, REDO_FORMULA = "redo0", "redo1"
 """Which groups gave up; and which did so again."""
 STARTS = (MatrixBox(256, 2, 256), MatrixBox(128, 2, 256), MatrixBox(128, 1, 128))
@@ -325,14 +327,14 @@ class FewNumbers(MatrixScheme[MatrixBox]):
             return False
         if pair.contractions:
             return not side and self._fine_pays and len(self._left.terms.rows) <= FEW_TERMS
-        return not self._crowded and not (side and pair.cost < FILTERED)
+        if side or self.factoring is None:
+            return pair.cost >= FILTERED
+        return not self._crowded and (self.factoring.numbers > TESTED or not tested_of(self._left))
 
     @property
     def _crowded(self) -> bool:
         """Whether registers hold too few rows beside their numbers and sums."""
         sums = len(self.layout.bound.components)
-        if self.layout.bound.side:
-            return False
         if self._fine_pays:
             return len(self._left.terms.rows) + sums > MANY_KEPT
         return sums > max(MANY_SUMS, self.layout.pair.width)

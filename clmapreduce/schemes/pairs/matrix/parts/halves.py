@@ -20,6 +20,7 @@ from typing import ClassVar, Protocol
 from clmapreduce.dtypes import FLOAT32
 from clmapreduce.formula.fast import EXP2_FAST, exp2_near
 from clmapreduce.formula.node import Apply, Literal, Node
+from clmapreduce.formula.text.side_by_side import SideBySide
 from clmapreduce.lowering.bilinear import Factoring
 from clmapreduce.lowering.once import once_per_pair
 from clmapreduce.lowering.pair import Bilinear, Pair, PairInput, Role
@@ -29,7 +30,7 @@ from clmapreduce.reductions.pairs.base import PairBound
 from clmapreduce.schemes.pairs.matrix.boxes import MatrixBox
 from clmapreduce.schemes.pairs.matrix.parts.fragments import FragmentLayout
 from clmapreduce.schemes.pairs.parts.computed import Several
-from clmapreduce.schemes.pairs.parts.pair_formulas import PairText
+from clmapreduce.schemes.pairs.parts.pair_formulas import PairText, tested_of
 
 DEPTH = 16
 """Pieces that one instruction takes."""
@@ -179,6 +180,15 @@ class HalfOperands:
         share = self.box.share
         number = 2 * v + c
         return (self.near if share and number % share == share - 1 else self.pairs).values(v, c)
+
+    def values_of(self, places: Sequence[tuple[int, int]]) -> SideBySide:
+        """The values of several of the item's rows and columns. Functions that test their arguments leave the special
+        functions' unit time enough.
+        """
+        if tested_of(self.pairs.pair):
+            return self.pairs.values_of(places)
+        each = [self.valued(*place) for place in places]
+        return SideBySide("\n".join(one.statements for one in each), [one.texts for one in each])
 
     @property
     def products(self) -> tuple[Bilinear, ...]:

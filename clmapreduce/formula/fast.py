@@ -60,6 +60,7 @@ class Quick(NamedTuple):
     error: its largest one; 0 where the careful function is off by as much, or the error is a small share of the result.
     limited: whether it is right for arguments up to LARGEST_ANGLE only, and the result does not show larger ones. even:
     whether it takes magnitudes alone. positive: what stands for it where arguments are never negative, if not itself.
+    scale: what its results are multiplied by.
     """
 
     function: Function
@@ -67,6 +68,7 @@ class Quick(NamedTuple):
     limited: bool = False
     even: bool = False
     positive: Function | None = None
+    scale: float = 1.0
 
 
 def _quick(name: str, twin: Callable[..., Any]) -> Function:
@@ -75,7 +77,7 @@ def _quick(name: str, twin: Callable[..., Any]) -> Function:
 
 
 QUICK = {
-    LOG_FAST: Quick(_quick("log", np.log), 2.0**-22 * math.log(2)),
+    LOG_FAST: Quick(_quick("log2", np.log2), 2.0**-22 * math.log(2), scale=math.log(2)),
     SIN_FAST: Quick(_quick("sin", np.sin), 2.0**-20.6, limited=True, positive=_quick("sin_positive", np.sin)),
     COS_FAST: Quick(_quick("cos", np.cos), 0.0, even=True),
 }

@@ -9,8 +9,9 @@ may stand anywhere where a NaN shows: that is what it is of an angle that is too
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
 from clmapreduce.dtypes import FLOAT32
@@ -19,7 +20,7 @@ from clmapreduce.formula.functions import apply
 from clmapreduce.formula.node import Apply, Literal, Node, postorder
 from clmapreduce.lowering.once import once_per_pair
 from clmapreduce.lowering.pair import Pair, Role
-from clmapreduce.lowering.unique import never_negative, rewritten
+from clmapreduce.lowering.unique import never_negative
 
 BEARABLE = 2e-6
 """What terms may be off by for approximations, together, as a share of their magnitudes' sum."""
@@ -63,19 +64,19 @@ def quick_pair(pair: Pair) -> QuickPair | None:
     chosen = _chosen(pair)
     if not chosen:
         return None
-    errors, none = _Errors(pair, chosen).errors, Literal(0, FLOAT32)
+    writer = _Approximating(chosen, never_negative(pair.values) & _shown(pair.values))
+    terms, scale = writer.terms(pair.values)
+    none, one = Literal(0, FLOAT32), Literal(1, FLOAT32)
+    errors = _Errors(pair, chosen, scale).errors
     floors = [errors[id(value)].node if id(value) in errors else none for value in pair.values] if errors else []
-    positive, shown = never_negative(pair.values), _shown(pair.values)
-    new = rewritten(pair.values, lambda node, args: _approximation(node, args, chosen, positive & shown))
-    limited = {quick.function for quick in chosen.values() if quick.limited}
-    nodes = [new[place] for place in chosen]
-    arguments = [node.args[0] for node in nodes if isinstance(node, Apply) and node.function in limited]
-    behind = [none] * (len(floors) + len(arguments))
-    factors = (*pair.factors, *[Literal(1, FLOAT32)] * len(behind)) if pair.factors else ()
-    quick = replace(pair, values=(*(new[id(value)] for value in pair.values), *floors, *arguments), factors=factors)
-    careful = replace(pair, values=(*pair.values, *behind), factors=factors)
-    angles = any(quick is not QUICK[LOG_FAST] for quick in chosen.values())
-    return QuickPair(quick, careful, bool(floors), len(arguments), angles)
+    behind = [none] * (len(floors) + len(writer.arguments))
+    own = pair.factors or (one,) * len(terms)
+    waiting = (*own, *[one] * len(behind)) if pair.factors else ()
+    scaled = (apply("multiply", own[0], Literal(scale, FLOAT32)), *[one] * len(behind)) if scale != 1 else waiting
+    quick = replace(pair, values=(*terms, *floors, *writer.arguments), factors=scaled)
+    careful = replace(pair, values=(*pair.values, *behind), factors=waiting)
+    angles = any(approximation is not QUICK[LOG_FAST] for approximation in chosen.values())
+    return QuickPair(quick, careful, bool(floors), len(writer.arguments), angles)
 
 
 def _chosen(pair: Pair) -> dict[int, Quick]:
@@ -121,11 +122,11 @@ class _Error(NamedTuple):
 
 
 class _Errors:
-    """The errors of the nodes that are made of approximations, by id. refused: the approximations of which a node is
-    made that is not linear in them.
+    """The errors of the nodes that are made of approximations, over `scale`, by id. refused: the approximations that
+    a node is made of without being linear in them.
     """
 
-    def __init__(self, pair: Pair, chosen: Mapping[int, Quick]) -> None:
+    def __init__(self, pair: Pair, chosen: Mapping[int, Quick], scale: float = 1.0) -> None:
         self._role = pair.terms.role
         self.errors: dict[int, _Error] = {}
         self.refused: set[int] = set()
@@ -140,7 +141,7 @@ class _Errors:
                 else:
                     self.errors[id(node)] = error
             if id(node) in chosen and chosen[id(node)].error:
-                self.errors[id(node)] = _Error(Literal(chosen[id(node)].error / BEARABLE, FLOAT32), None)
+                self.errors[id(node)] = _Error(Literal(chosen[id(node)].error / BEARABLE / scale, FLOAT32), None)
 
     def _error(self, node: Apply, parts: Sequence[_Error | None]) -> _Error | None:
         """The error of a node from those of its arguments; None where it does not follow from them alone."""
@@ -192,18 +193,60 @@ def _is_finite(node: Node) -> bool:
     return all(part.function.name in FINITE for part in postorder([node]) if isinstance(part, Apply))
 
 
-def _approximation(
-    node: Apply, args: tuple[Node, ...], chosen: Mapping[int, Quick], positive: frozenset[int]
-) -> Node | None:  # fmt: skip
-    """What stands for a chosen node; None for others. positive: ids of the nodes that are never negative, and whose NaN
-    shows.
+@dataclass
+class _Approximating:
+    """Writes approximations. positive: ids of the nodes that are never negative, and whose NaN shows. arguments: those
+    of approximations that take small ones only.
     """
-    if id(node) not in chosen:
-        return None
-    quick = chosen[id(node)]
-    function, is_positive = quick.function, id(node.args[0]) in positive
-    if quick.even and not is_positive:
-        args = (apply("abs", args[0]),)
-    if quick.positive is not None and is_positive:
-        function = quick.positive
-    return Apply(function, args, node.dtype, node.weak)
+
+    chosen: Mapping[int, Quick]
+    positive: frozenset[int]
+    arguments: list[Node] = field(default_factory=list)
+    _new: dict[int, tuple[Node, float]] = field(default_factory=dict)
+
+    def terms(self, values: Sequence[Node]) -> tuple[list[Node], float]:
+        """What stands for some values, and what a single one of them is to be multiplied by."""
+        for node in postorder(values):
+            if id(node) in self.chosen:
+                assert isinstance(node, Apply)
+                self._new[id(node)] = self._approximation(node), self.chosen[id(node)].scale
+            else:
+                self._new[id(node)] = self._rewritten(node)
+        if len(values) == 1:
+            term, scale = self._new[id(values[0])]
+            return [term], scale
+        return [self._whole(value) for value in values], 1.0
+
+    def _rewritten(self, node: Node) -> tuple[Node, float]:
+        """A node that is not chosen: a scale waits where it is a factor of the node."""
+        if not isinstance(node, Apply):
+            return node, 1.0
+        parts = [self._new[id(arg)] for arg in node.args]
+        scales = [scale for _, scale in parts]
+        name, scale = node.function.name, math.prod(scales)
+        passes = name in ("multiply", "negative") or (name in QUOTIENTS and scales[1] == 1)
+        if name == "where" and scales[0] == 1:
+            common = {own for part, own in parts[1:] if not _is_zero(part)}
+            passes, scale = len(common) == 1, max(common, default=1.0)
+        args = tuple(part for part, _ in parts) if passes else tuple(self._whole(arg) for arg in node.args)
+        same = all(new is old for new, old in zip(args, node.args, strict=True))
+        return node if same else Apply(node.function, args, node.dtype, node.weak), scale if passes else 1.0
+
+    def _whole(self, node: Node) -> Node:
+        """What stands for a node, times its scale."""
+        new, scale = self._new[id(node)]
+        return new if scale == 1 else apply("multiply", new, Literal(scale, node.dtype))
+
+    def _approximation(self, node: Apply) -> Node:
+        quick, arg = self.chosen[id(node)], self._whole(node.args[0])
+        positive = id(node.args[0]) in self.positive
+        if quick.positive is not None and positive:
+            return Apply(quick.positive, (arg,), node.dtype, node.weak)
+        if quick.limited:
+            self.arguments.append(arg)
+        arg = apply("abs", arg) if quick.even and not positive else arg
+        return Apply(quick.function, (arg,), node.dtype, node.weak)
+
+
+def _is_zero(node: Node) -> bool:
+    return isinstance(node, Literal) and node.value == 0

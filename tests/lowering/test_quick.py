@@ -64,9 +64,33 @@ def test_the_floor_is_what_a_term_may_be_off_by(formula: str) -> None:
     assert quick is not None and quick.floors and quick.arguments == arguments
     assert len(quick.quick.values) == len(quick.careful.values) == 2 + arguments
     assert names(quick.quick.values[:1]) and not names(quick.careful.values)
-    np.testing.assert_allclose(number(quick.quick, quick.quick.values[1]), floor, rtol=1e-5)
-    np.testing.assert_allclose(number(quick.quick, quick.quick.values[0]), number(pair, pair.values[0]), rtol=1e-5)
+    scale = number(quick.quick, quick.quick.factors[0]) if quick.quick.factors else 1.0
+    np.testing.assert_allclose(scale * number(quick.quick, quick.quick.values[1]), floor, rtol=1e-5)
+    np.testing.assert_allclose(scale * number(quick.quick, quick.quick.values[0]), number(pair, pair.values[0]), rtol=1e-5)
     assert [number(quick.careful, node) for node in quick.careful.values[1:]] == [0.0] * (1 + arguments)
+
+
+@pytest.mark.parametrize(
+    "formula, waits",
+    [
+        (f"Log(1+{DISTANCE})", True), (f"-Log(1+{DISTANCE})*Vj(2,1)/Pm(3,1)", True), (f"XLogX({DISTANCE})*Vj(2,1)", True),
+        (f"Vj(2,1)/(1+{DISTANCE})-Log(1+{DISTANCE})", False), (f"Log(1+{DISTANCE})+Sin({DISTANCE})", False),
+        (f"Concat(Log(1+{DISTANCE}),{DISTANCE})", False), (f"IfElse(Vj(2,1),Log(1+{DISTANCE}),Vi(0,1))", False),
+        (f"IfElse(Vj(2,1),Log(1+{DISTANCE}),0*Vi(0,1)*Vj(1,1))", False), (f"Sin({DISTANCE})*Vj(2,1)", False),
+    ],
+)  # fmt: skip
+def test_the_scale_of_logarithms_waits(formula: str, waits: bool) -> None:
+    """The hardware's are binary. Where all of a term is a logarithm times something, its tile's sum is scaled."""
+    pair, quick = quick_of(formula)
+    assert quick is not None
+    before = number(pair, pair.factors[0]) if pair.factors else 1.0
+    factor = number(quick.quick, quick.quick.factors[0]) if quick.quick.factors else 1.0
+    assert factor == pytest.approx(before * (np.log(2) if waits else 1))
+    for at in range(pair.width):
+        scale = number(quick.quick, quick.quick.factors[at]) if quick.quick.factors else 1.0
+        whole = before * number(pair, pair.values[at])
+        np.testing.assert_allclose(scale * number(quick.quick, quick.quick.values[at]), whole, rtol=1e-5)
+    assert all(number(quick.quick, node) == 1 for node in quick.quick.factors[pair.width :])
 
 
 @pytest.mark.parametrize("argument", [DISTANCE, PRODUCT])

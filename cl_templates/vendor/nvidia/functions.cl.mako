@@ -136,11 +136,11 @@ ${fast.log_fast(T, 32, gpu=True)}
 % endif
 </%def>
 ## lg2.approx alone.
-<%def name="log_quick(T)">
-INLINE float cmr_log_quick_float(float x) {
+<%def name="log2_quick(T)">
+INLINE float cmr_log2_quick_float(float x) {
     float binary;
     asm("lg2.approx.ftz.f32 %0, %1;" : "=f"(binary) : "f"(x));
-    return binary * 0x1.62e430p-1f;
+    return binary;
 }
 </%def>
 ## sin.approx and cos.approx are off by up to 2^-20.9 (PTX manual), also near 0. Statements that declare r, of x less whole turns.

@@ -61,11 +61,12 @@ INLINE ${T} cmr_sin_fast_${T}(${T} x) { return cmr_sin_${T}(x); }
 INLINE ${T} cmr_cos_fast_${T}(${T} x) { return cmr_cos_${T}(x); }
 </%def>
 ## As inexact as the hardware's words may be: rounded to multiples of 2^-22.
-<%def name="_quick(T, name)">
-INLINE ${T} cmr_${name}_quick_${T}(${T} x) { return rint(cmr_${name}_fast_${T}(x) * 0x1p22f) * 0x1p-22f; }
+<%def name="log2_quick(T)">
+INLINE ${T} cmr_log2_quick_${T}(${T} x) { return rint(cmr_log_fast_${T}(x) * 0x1.715476p22f) * 0x1p-22f; }
 </%def>
-<%def name="log_quick(T)">${_quick(T, "log")}</%def>
-<%def name="sin_quick(T)">${_quick(T, "sin")}</%def>
+<%def name="sin_quick(T)">
+INLINE ${T} cmr_sin_quick_${T}(${T} x) { return rint(cmr_sin_fast_${T}(x) * 0x1p22f) * 0x1p-22f; }
+</%def>
 ## Of x >= 0; NaN where it has many turns.
 <%def name="_quick_positive(T, name, function)">
 INLINE ${T} cmr_${name}_quick_${T}(${T} x) { return x >= 0 & x < (${T})(2.6e7f) ? rint(cmr_${function}_fast_${T}(x) * 0x1p22f) * 0x1p-22f : (${T})(NAN); }

@@ -25,6 +25,18 @@ EXP2_FAST = _fast("exp2", 1, np.exp2)
 """Within 2.2 ulp where the result is at least twice the least normal number; smaller ones may become 0."""
 EXP2_DECAY = Function("exp2_decay", 1, real_transcendental, lambda dtype: "cmr_exp2_decay_{V}({0})", np.exp2)
 """The same for x <= 1."""
+EXP2_PRODUCT = Function(
+    "exp2_product", 4, real_transcendental, lambda dtype: "cmr_exp2_product_{V}({0}, {1}, {2}, {3})",
+    lambda x, scale, low, high: np.exp2(x * scale),
+)  # fmt: skip
+"""2^(x scale) for a finite scale, the product not rounded: x is taken between low and high, where the power is 0 and
+infinite, or the other way round.
+"""
+EXP2_PRODUCT_DECAY = Function(
+    "exp2_product_decay", 3, real_transcendental, lambda dtype: "cmr_exp2_product_decay_{V}({0}, {1}, {2})",
+    lambda x, scale, high: np.exp2(x * scale),
+)  # fmt: skip
+"""The same for x >= 0 and scale <= 0: the power is 0 from high on."""
 EXP2_NEAR = Function("exp2_near", 1, real_transcendental, lambda dtype: "cmr_exp2_near_{V}({0})", np.exp2)
 """2^x by additions and multiplications alone, for |x| <= 126."""
 DIVIDE_FAST = _fast("divide", 2, np.true_divide)

@@ -91,6 +91,33 @@ INLINE ${T} cmr_${name}_${T}(${T} x) {
 INLINE ${T} cmr_exp2_decay_${T}(${T} x) { return cmr_exp2_fast_${T}(x); }
 </%def>
 <%def name="_exp2_decay(T)">${_exp2(T, "exp2_decay", False)}</%def>
+## 2^(x scale), the product not rounded. As `_exp2`, but for x between `low` and `high`, or up to `high`.
+<%def name="exp2_product(T)">
+INLINE ${T} cmr_exp2_product_${T}(${T} x, ${T} scale, ${T} low, ${T} high) { return cmr_exp2_fast_${T}(x * scale); }
+</%def>
+<%def name="exp2_product_decay(T)">
+INLINE ${T} cmr_exp2_product_decay_${T}(${T} x, ${T} scale, ${T} high) { return cmr_exp2_decay_${T}(x * scale); }
+</%def>
+<%def name="_exp2_product(T, name, bounded)">
+<%
+S, lanes = split(T)
+bits, shift, most, magic, mark = ("int", 23, 127, "12582912.0f", "f") if S == "float" else ("long", 52, 1023, "6755399441055744.0", "")
+suffix = "" if lanes == 1 else str(lanes)
+bias = f"({T})({magic} + {most - 1 if bounded else most}.0{mark})"
+%>
+INLINE ${T} cmr_${name}_${T}(${T} x, ${T} scale, ${f"{T} low, " if bounded else ""}${T} high) {
+    x = high < x ? high : x;
+% if bounded:
+    x = low > x ? low : x;
+% endif
+    const ${T} t = x * scale + ${bias};
+    const ${T} r = x * scale - (t - ${bias});
+    ${_polynomial(T, f"{2 if bounded else 1}.0{mark}")}
+    return p * as_${T}(as_${bits}${suffix}(t) << ${shift});
+}
+</%def>
+<%def name="_exp2_product_any(T)">${_exp2_product(T, "exp2_product", True)}</%def>
+<%def name="_exp2_product_decay(T)">${_exp2_product(T, "exp2_product_decay", False)}</%def>
 ## For |x| <= 126: the exponent is added to the polynomial's bits.
 <%def name="exp2_near(T)">
 <%

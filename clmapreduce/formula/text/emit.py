@@ -32,7 +32,6 @@ from clmapreduce.dtypes import (
 from clmapreduce.errors import DTypeError
 from clmapreduce.formula.definitions import CAST, GUARD, PLACED
 from clmapreduce.formula.node import Apply, Index, Literal, Node, Symbol, postorder
-from clmapreduce.formula.registry import Function
 from clmapreduce.formula.tables.symbol import LOOKUP, OUTSIDE, TableSymbol, TableText, place_kind, place_texts
 
 HALF_VECTOR = 32
@@ -56,12 +55,12 @@ class Emitter:
 
     `narrow`: indices are computed as int, not long. `uniform`: all lanes have the same index. `inline`: ids of nodes
     that are written where they are used: CPU compilers only fuse a product with a sum that stands in the same
-    expression. `instead`: by ids of nodes, functions that give the same for their arguments.
+    expression. `instead`: by ids of nodes, other nodes that are written in their place.
     """
 
     def __init__(
         self, lanes: int, prefix: str, narrow: bool = False, uniform: bool = False, inline: Container[int] = (),
-        instead: Mapping[int, Function] = MappingProxyType({}),
+        instead: Mapping[int, Node] = MappingProxyType({}),
     ) -> None:  # fmt: skip
         self.lanes = lanes
         self.lines: list[str] = []
@@ -117,6 +116,7 @@ class Emitter:
             return Text(node.name, table=node.text)
         if isinstance(node, Symbol):
             raise KeyError(f"no C text was given for {node.name!r}")
+        node = self._instead.get(id(node), node)
         assert isinstance(node, Apply)
         if node.function in (GUARD, PLACED):
             return self.text(node.args[1])
@@ -136,9 +136,7 @@ class Emitter:
         return Text(f"({mask_name(32, self.lanes)})({-1 if node.value else 0})", 32)
 
     def _call(self, node: Apply, args: list[Text]) -> Text:
-        function = self._instead.get(id(node), node.function)
-        operands = [arg.dtype for arg in node.args]
-        computing = operands[-1]
+        function, computing = node.function, node.args[-1].dtype
         spelling = function.spelling(computing)
         if spelling is None:
             raise DTypeError(f"{function.name} is not defined for {computing}")

@@ -13,7 +13,6 @@ from types import MappingProxyType
 from clmapreduce.dtypes import BOOL, DType, Leaf, c_name
 from clmapreduce.formula.formula import Formula, Input, Place
 from clmapreduce.formula.node import Index, Node, Record, Symbol, Value, components
-from clmapreduce.formula.registry import Function
 from clmapreduce.formula.text.emit import Emitter, Text
 from clmapreduce.formula.text.loads import as_bool, load
 
@@ -25,7 +24,7 @@ class Statements:
 
     def __init__(
         self, lanes: int, narrow: bool, prefix: str = "v", uniform: bool = False, inline: Container[int] = (),
-        instead: Mapping[int, Function] = MappingProxyType({}),
+        instead: Mapping[int, Node] = MappingProxyType({}),
     ) -> None:  # fmt: skip
         self.lanes = lanes
         self._prefix = prefix

@@ -7,21 +7,17 @@ declare stays known in the scope where they stand.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import NamedTuple
 
 from clmapreduce.dtypes import DType, broadcast_text, c_name, literal, widened
-from clmapreduce.formula.fast import EXP2_DECAY, EXP2_FAST
 from clmapreduce.formula.node import Apply, Node, Record, postorder
-from clmapreduce.formula.registry import Function
 from clmapreduce.formula.text.emit import Text
 from clmapreduce.formula.text.side_by_side import MOST, SideBySide, side_by_side, tested
 from clmapreduce.formula.text.statements import Statements
-from clmapreduce.lowering.once import once_per_pair
 from clmapreduce.lowering.pair import Contraction, Expansion, Pair, PairInput, Role
-from clmapreduce.lowering.unique import never_negative, never_positive
 from clmapreduce.plan import LocalArray
 from clmapreduce.reductions.pairs.base import PairBound
 from clmapreduce.reductions.pairs.watched import WatchedSum
@@ -31,6 +27,7 @@ from clmapreduce.schemes.common.outputs import OutputArray
 from clmapreduce.schemes.pairs.parts.column_packs import ColumnPack, packs_of
 from clmapreduce.schemes.pairs.parts.computed import Computed, Declared, Several, Variable
 from clmapreduce.schemes.pairs.parts.folding import Folding
+from clmapreduce.schemes.pairs.parts.powers import powers_of
 from clmapreduce.schemes.pairs.parts.results import LeftNumber, Result
 
 
@@ -164,7 +161,9 @@ class PairText:
 
     def _block(self, v: int, c: int) -> Statements:
         """A block that knows the terms and the products of row vector v and column c."""
-        block = Statements(self.lanes, self.narrow, f"p{v}_{c}_", inline=self._inline, instead=decays_of(self.pair))
+        powers = powers_of(self.pair, self.lanes > 1)
+        inline = self._inline | powers.inline
+        block = Statements(self.lanes, self.narrow, f"p{v}_{c}_", inline=inline, instead=powers.instead)
         self._bind(block, {Role.PARAMETER: "u", Role.ROW: f"x{v}_", Role.COLUMN: f"y{c}_"})
         for k, contraction in enumerate(self.pair.contractions):
             block.bind(contraction.result, Text(f"q{v}_{c}_{k}"))
@@ -362,15 +361,6 @@ def tested_of(pair: Pair) -> list[Apply]:
     """A pair's functions that test their arguments, without those of one side, which are computed once."""
     roles = (Role.PARAMETER, Role.ROW, Role.COLUMN)
     return tested(pair.values, {id(node) for role in roles for node in pair.terms.of(role)})
-
-
-@once_per_pair
-def decays_of(pair: Pair) -> Mapping[int, Function]:
-    """What stands for powers of two whose exponents are never above 0, by the powers' ids."""
-    sums = [part.result for part in pair.contractions if id(part.term) in never_negative([part.term])]
-    below = never_positive(pair.values, sums)
-    powers = [node for node in postorder(pair.values) if isinstance(node, Apply) and node.function is EXP2_FAST]
-    return {id(node): EXP2_DECAY for node in powers if id(node.args[0]) in below}
 
 
 def is_product(expansion: Expansion) -> bool:

@@ -224,7 +224,7 @@ PLACED = Function("placed", 2, chooses, _always("{1}"), lambda place, value: val
 EXP_SCALED = Function(
     "exp_scaled", 1, real_transcendental, _always("cmr_exp_scaled_{V}({0})"), lambda x: np.exp(np.minimum(x, 0))
 )
-"""exp(x) for x ≤ 0 at the lanes' full speed, within 3.5 + 0.65 |x| ulp; far below, 0 becomes 2^-126 (float32).
+"""exp(x) for x ≤ 0 at the lanes' full speed, within 3.5 + 0.65 |x| ulp; 0 where it would be no normal number.
 
 For rescaling in logsumexp.
 """

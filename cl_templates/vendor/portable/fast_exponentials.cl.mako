@@ -3,49 +3,48 @@
 import math
 
 from cl_templates.vectors import split
+
+def _magic(T, bias):
+    """What rounds a number to an integer that is added to it, plus a bias."""
+    return f"({T})({'12582912.0f' if split(T)[0] == 'float' else '6755399441055744.0'} + {bias})"
 %>
-## exp(x) for x <= 0 from operators alone: 2^q 2^r with q rounded by a magic constant, a polynomial for 2^r on [-1/2, 1/2], and 2^q made from its
-## exponent. Clamped where 2^q would leave the normal numbers, or 0 there; above 0 it stays 1; NaN gives NaN. Measured in float:
-## 3.5 + 0.65 |x| units in the last place, the second part from the rounding of x log2(e).
+## exp(x) for x <= 0 from operators alone, as the powers of two below. Clamped where the power would leave the normal numbers, and 0 there; above 0 it stays 1; NaN gives
+## NaN. Measured in float: 3.5 + 0.65 |x| units in the last place, the second part from the rounding of x log2(e) where it is not fused with the sum.
+##   chosen: whether 0 is chosen at the end, instead of a second clamp.
 <%def name="exp_scaled(T)">${_exp_scaled(T, False)}</%def>
-<%def name="_exp_scaled(T, zero)">
+<%def name="_exp_scaled(T, chosen)">
 <%
 S, lanes = split(T)
 suffix = "" if lanes == 1 else str(lanes)
-if S == "float":
-    bits, low, magic, shift, bias = "int", "-126.0f", "12582912.0f", 23, "0x3f800000"
-    terms = ["1.3390e-3f", "9.6727e-3f", "5.550327e-2f", "2.402212e-1f", "6.9314718e-1f", "1.0f"]
-    scale = "1.44269504f"
-else:
-    bits, low, magic, shift, bias = "long", "-1022.0", "6755399441055744.0", 52, "0x3ff0000000000000L"
-    terms = [repr(math.log(2) ** k / math.factorial(k)) for k in range(12, -1, -1)]
-    scale = repr(1 / math.log(2))
+bits, shift, most, mark = ("int", 23, 127, "f") if S == "float" else ("long", 52, 1023, "")
+low = repr(-(most - 1 if chosen else most) * math.log(2)) + mark
 %>
 INLINE ${T} cmr_exp_scaled_${T}(${T} x) {
-    x = x * (${T})(${scale});
     x = x > (${T})(0) ? (${T})(0) : x;
-% if zero:
+% if chosen:
     const ${bits}${suffix} tiny = x < (${T})(${low});
     x = tiny ? (${T})(0) : x;
 % else:
     x = x < (${T})(${low}) ? (${T})(${low}) : x;
 % endif
-    const ${T} q = x + (${T})(${magic});
-    const ${T} r = x - (q - (${T})(${magic}));
-    ${T} p = (${T})(${terms[0]});
-% for term in terms[1:]:
-    p = p * r + (${T})(${term});
-% endfor
-    p = p * as_${T}((as_${bits}${suffix}(q) << ${shift}) + (${bits}${suffix})(${bias}));
-    return ${f"tiny ? ({T})(0) : p" if zero else "p"};
+    ${_split_product(T, repr(1 / math.log(2)) + mark, f"{most}.0{mark}")}
+    ${_polynomial(T, f"1.0{mark}")}
+    p = p * as_${T}(as_${bits}${suffix}(t) << ${shift});
+    return ${f"tiny ? ({T})(0) : p" if chosen else "p"};
 }
 </%def>
 ## 2^x from operators alone: x rounded by a magic constant, a polynomial on [-1/2, 1/2] that is 1 at 0 (interpolated at Chebyshev's nodes; the float
 ## one then searched in single bits: 1.91 ulp over every r with fused multiply-adds, 2.13 without; double: 1.2).
 <%def name="_split_exponent(T, bias)">
-<% magic = "12582912.0f" if split(T)[0] == "float" else "6755399441055744.0" %>
-    const ${T} t = x + (${T})(${magic} + ${bias});
-    const ${T} r = x - (t - (${T})(${magic} + ${bias}));
+<% magic = _magic(T, bias) %>
+    const ${T} t = x + ${magic};
+    const ${T} r = x - (t - ${magic});
+</%def>
+## The same of x times a scale.
+<%def name="_split_product(T, scale, bias)">
+<% magic, scale = _magic(T, bias), f"({T})({scale})" %>
+    const ${T} t = x * ${scale} + ${magic};
+    const ${T} r = x * ${scale} - (t - ${magic});
 </%def>
 ## Declares p, `times` the polynomial.
 <%def name="_polynomial(T, times)">
@@ -101,17 +100,15 @@ INLINE ${T} cmr_exp2_product_decay_${T}(${T} x, ${T} scale, ${T} high) { return 
 <%def name="_exp2_product(T, name, bounded)">
 <%
 S, lanes = split(T)
-bits, shift, most, magic, mark = ("int", 23, 127, "12582912.0f", "f") if S == "float" else ("long", 52, 1023, "6755399441055744.0", "")
+bits, shift, most, mark = ("int", 23, 127, "f") if S == "float" else ("long", 52, 1023, "")
 suffix = "" if lanes == 1 else str(lanes)
-bias = f"({T})({magic} + {most - 1 if bounded else most}.0{mark})"
 %>
 INLINE ${T} cmr_${name}_${T}(${T} x, ${T} scale, ${f"{T} low, " if bounded else ""}${T} high) {
     x = high < x ? high : x;
 % if bounded:
     x = low > x ? low : x;
 % endif
-    const ${T} t = x * scale + ${bias};
-    const ${T} r = x * scale - (t - ${bias});
+    ${_split_product(T, "scale", f"{most - 1 if bounded else most}.0{mark}")}
     ${_polynomial(T, f"{2 if bounded else 1}.0{mark}")}
     return p * as_${T}(as_${bits}${suffix}(t) << ${shift});
 }

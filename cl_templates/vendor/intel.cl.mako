@@ -34,8 +34,6 @@ ${functions.cos(T)}
 <%def name="tan(T)">${turns.turn(T, "tan", 64) if T.startswith("float") else functions.tan(T)}</%def>
 ## In the inner loops of pairs.
 <%def name="exp2_decay(T)">${fast_exponentials._exp2_decay(T)}</%def>
-<%def name="exp2_product(T)">${fast_exponentials._exp2_product_any(T)}</%def>
-<%def name="exp2_product_decay(T)">${fast_exponentials._exp2_product_decay(T)}</%def>
 <%def name="log_fast(T)">${fast.log_fast(T, 64)}</%def>
 <%def name="sin_fast(T)">${fast.sin_fast(T, 64)}</%def>
 <%def name="cos_fast(T)">${fast.cos_fast(T, 64)}</%def>

@@ -224,7 +224,7 @@ class _Approximating:
         parts = [self._new[id(arg)] for arg in node.args]
         scales = [scale for _, scale in parts]
         name, scale = node.function.name, math.prod(scales)
-        passes = name in ("multiply", "negative") or (name in QUOTIENTS and scales[1] == 1)
+        passes = name in ("multiply", "negative") or name in QUOTIENTS  # terms are linear in what has a scale
         if name == "where" and scales[0] == 1:
             common = {own for part, own in parts[1:] if not _is_zero(part)}
             passes, scale = len(common) == 1, max(common, default=1.0)

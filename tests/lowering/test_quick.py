@@ -75,8 +75,8 @@ def test_the_floor_is_what_a_term_may_be_off_by(formula: str) -> None:
     [
         (f"Log(1+{DISTANCE})", True), (f"-Log(1+{DISTANCE})*Vj(2,1)/Pm(3,1)", True), (f"XLogX({DISTANCE})*Vj(2,1)", True),
         (f"Vj(2,1)/(1+{DISTANCE})-Log(1+{DISTANCE})", False), (f"Log(1+{DISTANCE})+Sin({DISTANCE})", False),
-        (f"Concat(Log(1+{DISTANCE}),{DISTANCE})", False), (f"IfElse(Vj(2,1),Log(1+{DISTANCE}),Vi(0,1))", False),
-        (f"IfElse(Vj(2,1),Log(1+{DISTANCE}),0*Vi(0,1)*Vj(1,1))", False), (f"Sin({DISTANCE})*Vj(2,1)", False),
+        (f"Concat(Log(1+{DISTANCE}),{DISTANCE})", False), (f"IfElse(Vi(0,1),Log(1+{DISTANCE}),Vi(0,1))", False),
+        (f"IfElse(Vi(0,1),Log(1+{DISTANCE}),0*Vi(0,1)*Vj(1,1))", False), (f"Sin({DISTANCE})*Vj(2,1)", False),
     ],
 )  # fmt: skip
 def test_the_scale_of_logarithms_waits(formula: str, waits: bool) -> None:

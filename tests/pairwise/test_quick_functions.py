@@ -86,6 +86,15 @@ def test_cosines_of_products(around: str, scale: float, quick: cm.Context, rng: 
     assert error(call(), exact[..., None] * b) <= TOLERANCE
 
 
+@pytest.mark.parametrize("scale", [1.0, 2.0**12, 2.0**17])
+def test_sines_of_products(scale: float, quick: cm.Context, rng: np.random.Generator) -> None:
+    """Of either sign; the largest angles are beyond what approximations take, which the result does not show."""
+    x, y, b = points(rng, ROWS, 2), points(rng, COLUMNS, 2), rng.normal(size=(COLUMNS, 1)).astype("f4")
+    call = (((cm.Vi(x) | cm.Vj(y)) * scale).sin() * cm.Vj(b)).sum(1, context=quick, mode="parallel", call=False)
+    assert "cmr_sin_quick" in call.source()
+    assert error(call(), np.sin(x.astype("f8") @ y.T.astype("f8") * scale)[..., None] * b) <= TOLERANCE
+
+
 def test_one_row_with_long_angles(quick: cm.Context, rng: np.random.Generator) -> None:
     """Its cosines are no numbers by approximations; its group's other rows keep theirs."""
     x = np.full((5000, 1), 1.5, "f4")

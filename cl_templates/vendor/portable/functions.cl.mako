@@ -64,8 +64,9 @@ INLINE ${T} cmr_cos_fast_${T}(${T} x) { return cmr_cos_${T}(x); }
 <%def name="log2_quick(T)">
 INLINE ${T} cmr_log2_quick_${T}(${T} x) { return rint(cmr_log_fast_${T}(x) * 0x1.715476p22f) * 0x1p-22f; }
 </%def>
+## 0 where it need not be right.
 <%def name="sin_quick(T)">
-INLINE ${T} cmr_sin_quick_${T}(${T} x) { return rint(cmr_sin_fast_${T}(x) * 0x1p22f) * 0x1p-22f; }
+INLINE ${T} cmr_sin_quick_${T}(${T} x) { return fabs(x) <= 131072.0f ? rint(cmr_sin_fast_${T}(x) * 0x1p22f) * 0x1p-22f : 0.0f; }
 </%def>
 ## Of x >= 0; NaN where it has many turns.
 <%def name="_quick_positive(T, name, function)">

@@ -21,7 +21,8 @@ from clmapreduce.schemes.pairs.rows import Rows, RowsText, kept
 AT_ONCE = 2
 """Columns whose terms are added before their magnitude is taken: more would cancel where signs differ."""
 ANGLES, LEAST = 5, 7
-"""Numbers that an angle's turns take the registers of, beside plain sums; and beside watched ones, together with these.
+"""Numbers for which an item has no registers where angles are brought near 0: beside plain sums; and beside watched
+sums, these included.
 """
 
 

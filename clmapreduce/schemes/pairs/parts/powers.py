@@ -4,7 +4,6 @@ product with a number that no pair changes. That product is then part of two add
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Mapping
 from typing import NamedTuple
 
@@ -25,7 +24,7 @@ they are infinite.
 
 
 class Powers(NamedTuple):
-    """instead: what stands for powers, by their ids. inline: ids of the products that are not needed then."""
+    """instead: what stands for powers, by their ids. inline: ids of the products that these do not need."""
 
     instead: Mapping[int, Node]
     inline: frozenset[int]
@@ -34,19 +33,16 @@ class Powers(NamedTuple):
 @once_per_pair
 def powers_of(pair: Pair, wide: bool) -> Powers:
     """wide: whether several pairs are computed at once."""
-    nodes = list(postorder(pair.values))
-    uses = Counter(id(arg) for node in nodes if isinstance(node, Apply) for arg in node.args)
-    uses.update(id(value) for value in pair.values)
     sums = [part.result for part in pair.contractions if id(part.term) in never_negative([part.term])]
     below, positive = never_positive(pair.values, sums), never_negative(pair.values) | {id(node) for node in sums}
     instead: dict[int, Node] = {}
     inline: set[int] = set()
-    for node in nodes:
+    for node in postorder(pair.values):
         if not isinstance(node, Apply) or node.function is not EXP2_FAST:
             continue
         exponent = node.args[0]
         is_below = id(exponent) in below
-        if wide and uses[id(exponent)] == 1 and (parts := _product(exponent, pair)) is not None:
+        if wide and (parts := _product(exponent, pair)) is not None:
             number, scale = parts
             is_decay = is_below and id(number) in positive
             instead[id(node)] = _decay(number, scale) if is_decay else _power(number, scale)

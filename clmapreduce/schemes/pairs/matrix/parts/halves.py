@@ -182,8 +182,8 @@ class HalfOperands:
         return (self.near if share and number % share == share - 1 else self.pairs).values(v, c)
 
     def values_of(self, places: Sequence[tuple[int, int]]) -> SideBySide:
-        """The values of several of the item's rows and columns. Functions that test their arguments leave the special
-        functions' unit time enough.
+        """The values of several of the item's rows and columns. Beside functions that test their arguments no
+        exponential is a polynomial: the unit that computes exponentials has time enough.
         """
         if tested_of(self.pairs.pair):
             return self.pairs.values_of(places)

@@ -9,7 +9,7 @@ import ml_dtypes  # noqa: F401  # names bfloat16
 import numpy as np
 import pytest
 from support.pair_plans import DISTANCE, form_of, layout_of, matrix_default, pair_plan
-from support.plans import FACTS, PARALLEL, SEQUENTIAL
+from support.plans import FACTS, PARALLEL, SEQUENTIAL, source_of
 
 from clmapreduce.domain.dense import Pairwise
 from clmapreduce.planning.pair_request import passes_of
@@ -126,6 +126,16 @@ def test_few_exponents_beside_tests_are_left_to_rows() -> None:
             layout = layout_of(f"Exp(-{distance})*{function.format(dim, distance)}*Vj(2,1)")
             assert (type(choice(layout)) is MatrixBox) == few, (function, dim)
     assert type(choice(layout_of(f"{GAUSS.format(3)}*Square(Vi(0,3)|Vj(1,3))*Vj(2,1)"))) is MatrixBox
+
+
+def test_matrix_instructions_test_four_pairs_at_once() -> None:
+    """An item's two rows of a block with two columns; there is no exponential by a polynomial beside that."""
+    square = "SqDist(Vi(0,6),Vj(1,6))"
+    passes = passes_of(form_of(f"Exp(-{square})*Log(1+{square})*Vj(2,1)"))
+    plan = passes.plan(Setting(Pairwise(10**5, 10**5, 1, 10**9), PARALLEL, NEW), (np.dtype("f4"),))
+    text = source_of(plan.stages[0])
+    assert plan.stages[0].spec.template == "kernel/matrix/pairwise_matrix"
+    assert "cmr_log_fast_float4((float4)(" in text and "= cmr_exp2_near" not in text
 
 
 def test_sums_count_among_what_an_item_keeps() -> None:

@@ -26,7 +26,8 @@ def names(formula: str, wide: bool) -> list[str]:
     pair = layout_of(formula).pair
     written = powers_of(pair, wide)
     powers = [n for n in postorder(pair.values) if isinstance(n, Apply) and n.function is EXP2_FAST]
-    return [written.instead.get(id(node), node).function.name for node in powers]  # type: ignore[attr-defined]
+    standing = [written.instead.get(id(node), node) for node in powers]
+    return [node.function.name for node in standing if isinstance(node, Apply)]
 
 
 @pytest.mark.parametrize(

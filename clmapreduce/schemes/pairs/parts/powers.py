@@ -4,6 +4,7 @@ product with a number that no pair changes. That product is then part of two add
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from typing import NamedTuple
 
@@ -64,33 +65,27 @@ def _product(exponent: Node, pair: Pair) -> tuple[Node, Node] | None:
 def _decay(number: Node, scale: Node) -> Node:
     zero, _, _ = LIMITS[scale.dtype.itemsize]
     scale = _finite(scale)
-    return Apply(EXP2_PRODUCT_DECAY, (number, scale, _quotient(zero, scale, magnitude=True)), number.dtype)
+    high = _quotient(zero, apply("abs", scale))
+    return Apply(EXP2_PRODUCT_DECAY, (number, scale, high), number.dtype)
 
 
 def _power(number: Node, scale: Node) -> Node:
     _, zero, infinite = LIMITS[scale.dtype.itemsize]
     scale = _finite(scale)
     ends = _quotient(-zero, scale), _quotient(infinite, scale)
-    if isinstance(scale, Literal):
-        low, high = sorted(ends, key=lambda end: float(end.value))  # type: ignore[attr-defined]
-    else:
-        low, high = (Apply(function, ends, scale.dtype) for function in (LESSER, GREATER))
+    low, high = (Apply(function, ends, scale.dtype) for function in (LESSER, GREATER))
     return Apply(EXP2_PRODUCT, (number, scale, low, high), number.dtype)
 
 
 def _finite(scale: Node) -> Node:
     """The nearest finite number."""
-    if isinstance(scale, Literal):
+    if isinstance(scale, Literal) and math.isfinite(scale.value):
         return scale
     most = Literal(float(np.finfo(scale.dtype).max), scale.dtype)
     least = apply("negative", most)
     return apply("where", scale > most, most, apply("where", scale < least, least, scale))
 
 
-def _quotient(number: float, scale: Node, magnitude: bool = False) -> Node:
-    """A number divided by a scale, or by its magnitude; infinite for 0."""
-    if isinstance(scale, Literal):
-        divisor = abs(float(scale.value)) if magnitude else float(scale.value)
-        with np.errstate(divide="ignore", over="ignore"):
-            return Literal(float(scale.dtype.type(np.float64(number) / divisor)), scale.dtype)
-    return apply("divide", Literal(number, scale.dtype), apply("abs", scale) if magnitude else scale)
+def _quotient(number: float, divisor: Node) -> Node:
+    """Computed once for all pairs, or by the compiler; infinite for 0."""
+    return apply("divide", Literal(number, divisor.dtype), divisor)

@@ -57,9 +57,9 @@ OTHERS: dict[str, tuple[Reduce, Callable[[Any], Any]]] = {
 
 @pytest.mark.parametrize("dim", [2, 5, 20])
 @pytest.mark.parametrize("name", [*SUMS, *OTHERS])
-def test_clusters_are_computed_by_cells(name: str, dim: int, alone: cm.Context) -> None:
-    """The same points always: whether cells pay is decided by a sample, and some points are on the edge."""
-    rng = np.random.default_rng(100 + dim)
+def test_clusters_are_computed_by_cells(
+    name: str, dim: int, alone: cm.Context, rng: np.random.Generator
+) -> None:  # fmt: skip
     check(name, clusters(rng, ROWS, dim), clusters(rng, COLUMNS, dim), alone, rng)
 
 

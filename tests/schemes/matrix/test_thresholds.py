@@ -142,8 +142,10 @@ def test_what_bars_promise(context: cm.Context, rng: np.random.Generator, name: 
         assert templates(plan)[:2] == [LOOK, BARS]
         return replace(plan, stages=tuple(as_output(stage) for stage in plan.stages[:2]), finish_on_host=False)
 
-    # rows too far from all others have no bar
+    # Rows too far from all others have no bar, nor have rows that lie close together and far from a column: the two of
+    # a CPU's last group are far apart.
     x, y = (np.clip(0.7 * rng.normal(size=(n, 3)), -1.4, 1.4).astype("f4") for n in (50, columns))
+    x[-2:] = [[-1], [1]]
     call = PairCall(SQUARES, PAIR_REDUCTIONS[name], 1, options=PairOptions(k=k if k > 1 else None))
     for far in (0, 1000):
         y[columns // 2 :] += far

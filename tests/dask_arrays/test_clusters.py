@@ -34,7 +34,12 @@ def client() -> Iterator[Any]:
     """Two workers of one thread each, which find this library."""
     with (
         patched({"PYTHONPATH": with_library()["PYTHONPATH"]}),
-        dask.config.set({"distributed.comm.timeouts.connect": "5s"}),  # to one that was killed
+        dask.config.set(
+            {
+                "distributed.comm.timeouts.connect": "5s",  # to one that was killed
+                "distributed.deploy.lost-worker-timeout": "300s",  # it may come back late, and is closed after that
+            }
+        ),
         distributed.LocalCluster(
             n_workers=2, threads_per_worker=1, dashboard_address=None, silence_logs="CRITICAL", memory_limit=None
         ) as cluster,
@@ -80,7 +85,7 @@ def test_every_worker_has_a_device(client: Any) -> None:
     gpus = [device for device in cm.devices() if device.kind == "gpu"]
     expected = ((gpus or cm.devices()[:1]) * 2)[:2]
     assert sorted(cm.dask.to_devices(client).values()) == sorted(device.name for device in expected)
-    client.restart(timeout=60)
+    client.restart(timeout=180)
     wishes = client.run(lambda: os.environ["CLMR_DEVICE"]).values()
     assert sorted(cm.select_device(wish).name for wish in wishes) == sorted(device.name for device in expected)
     assert cm.Reduce("sum")(da.ones(100, chunks=10)).compute(scheduler=client) == 100
@@ -95,7 +100,7 @@ def test_workers_without_a_driver(client: Any) -> None:
     client.run(lose_devices)
     with pytest.raises(cm.DeviceError, match=r"tcp://.*no OpenCL device was found; install a driver"):
         cm.dask.to_devices(client)
-    client.restart(timeout=60)
+    client.restart(timeout=180)
 
 
 def test_no_client() -> None:
@@ -106,7 +111,7 @@ def test_no_client() -> None:
 def test_a_worker_killed_in_mid_run(client: Any, rng: np.random.Generator, tmp_path: Path) -> None:
     """Its tasks run again: nothing is lost or counted twice. The last test: the worker may come back late."""
     marker = tmp_path / "killed"
-    client.wait_for_workers(2, timeout=60)
+    client.wait_for_workers(2, timeout=180)
     lazy = calls(rng, str(marker))
     results = client.gather(client.compute(lazy))
     assert marker.exists()

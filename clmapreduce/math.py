@@ -4,6 +4,7 @@ traced values an array of them, on arrays on a device such an array, on numbers 
 
 from __future__ import annotations
 
+from functools import cache
 from typing import Any
 
 from clmapreduce.checks import quoted
@@ -12,6 +13,7 @@ from clmapreduce.formula.functions import apply, is_traced
 from clmapreduce.formula.registry import FUNCTIONS
 
 
+@cache
 def _public(name: str) -> Any:
     function = FUNCTIONS[name]
 

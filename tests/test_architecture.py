@@ -16,7 +16,7 @@ TEMPLATES = ROOT / "cl_templates"
 ROWS = (
     ("errors", "checks", "host_room", "no_arithmetic", "log", "notebook", "modes", "dtypes", "extended_number",
      "version"),
-    ("formula", "reductions", "halves", "domain", "extended", "math", "ranges"),
+    ("functions", "formula", "reductions", "halves", "domain", "extended", "math", "ranges"),
     ("program", "vector", "lowering"),
     ("plan", "schemes"),
     ("planning",),

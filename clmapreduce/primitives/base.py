@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, ClassVar, NoReturn
 
 from clmapreduce.calls.chunked import examples
@@ -16,9 +16,10 @@ from clmapreduce.calls.tables import Table
 from clmapreduce.checks import quoted
 from clmapreduce.device.runtime import source_of
 from clmapreduce.errors import ArgumentError, ModeError
+from clmapreduce.functions.keys import Alike
 
 
-class Primitive(ABC):
+class Primitive(Alike, ABC):
     """A primitive, or several composed with `>>`."""
 
     compose: ClassVar[Callable[[Primitive, Any], Any]]
@@ -44,12 +45,7 @@ class Primitive(ABC):
     def _run(self, values: Sequence[Any], options: Options, **more: Any) -> list[Any]:
         if self.checking is not self and any(isinstance(value, Table) and value.checked for value in values):
             Primitive.check_places(self, values, options, more)
-        return repeated.run(self._same, values, options, more, lambda: self._prepare(values, options, **more))
-
-    @property
-    def _same(self) -> Hashable:
-        """What stands for all primitives that compute the same."""
-        return self
+        return repeated.run(self, values, options, more, lambda: self._prepare(values, options, **more))
 
     def explain(self, *values: Any, **keywords: Any) -> Explanation:
         """How a call with these arguments would run: mode, scope, why, and each launch; `.save("plan.svg")` draws it.

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from typing import TYPE_CHECKING, Any, overload
 
 from clmapreduce.calls.arguments import Arguments, Shape, gather
@@ -23,11 +23,12 @@ from clmapreduce.formula.formula import value_dtype
 from clmapreduce.formula.guard import guarded
 from clmapreduce.formula.parse import Expression
 from clmapreduce.formula.trace import as_value, call, name_of
+from clmapreduce.functions.keys import Alike, function_key
+from clmapreduce.functions.portable import Portable, rebuilt
 from clmapreduce.planning.lines import MapRequest
 from clmapreduce.planning.mode import choose_mode
 from clmapreduce.primitives.base import Primitive
 from clmapreduce.program.tracing import is_traced
-from clmapreduce.reductions.portable import Portable, rebuilt
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
@@ -53,6 +54,10 @@ class Map(Primitive):
 
     def __reduce__(self) -> Any:
         return rebuilt, (Map, Portable(self.function) if self.expression is None else self.expression.text)
+
+    def alike(self) -> Hashable | None:
+        key = self.expression.text if self.expression is not None else function_key(self.function)
+        return None if key is None else (type(self), key)
 
     @property
     def _text(self) -> str:
@@ -116,6 +121,7 @@ class Map(Primitive):
         self, arguments: Arguments, options: Options, into: Shape | None = None
     ) -> Prepared | list[Any]:
         """As `_prepare`, for arguments that are sorted already. into: the shape of `out` where outputs are placed."""
+        self.settle()
         context = arguments.context
         formula = self._traced.formula(arguments.signature, context)
         check_numbers(formula, arguments)
@@ -134,12 +140,16 @@ class Map(Primitive):
         return prepare(arguments, executable, outputs, options, into is None, partly)
 
 
-class Chain:
+class Chain(Alike):
     """second ∘ first, a tuple spread over second's arguments."""
 
     def __init__(self, first: Map, second: Map) -> None:
         self.first, self.second = first, second
         self.__name__ = f"{first._text} >> {second._text}"
+
+    def alike(self) -> Hashable | None:
+        keys = self.first.alike(), self.second.alike()
+        return None if None in keys else (Chain, *keys)
 
     def __call__(self, *values: Any) -> Any:
         results = call(self.first.function, values, repr(self.first))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Hashable
 from functools import lru_cache
 from typing import Any, get_args
 
@@ -14,19 +15,23 @@ from clmapreduce.formula.formula import Formula, value_dtype
 from clmapreduce.formula.functions import cast
 from clmapreduce.formula.node import Extended, Record, Value
 from clmapreduce.formula.trace import as_value
+from clmapreduce.functions.keys import Alike
 from clmapreduce.reductions import Bound, ReductionOp
 from clmapreduce.reductions.base import Accumulate
 
 ACCUMULATE = get_args(Accumulate)
 
 
-class Operand:
+class Operand(Alike):
     """An operator and what it reduces, bound once per signature."""
 
     def __init__(self, op: ReductionOp) -> None:
         self.op = op
         self._traced = Traced(identity, f"the operand of {op.name}")
         self._bound: dict[Any, tuple[Formula, Bound]] = {}
+
+    def alike(self) -> Hashable | None:
+        return self.op.alike() if isinstance(self.op, reductions.Operator) else self.op
 
     def bind(
         self, arguments: Arguments, accumulate: str = "auto", dtype: DType | None = None
@@ -36,6 +41,7 @@ class Operand:
 
         Raises as the API page says.
         """
+        self.settle()
         context = arguments.context
         key = (arguments.signature, accumulate, dtype, context.facts.fp64)
         entry = self._bound.get(key)

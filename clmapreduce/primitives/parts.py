@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 from typing import Any
 
 from clmapreduce.errors import ClMapReduceError, ModeError
 from clmapreduce.formula.trace import as_value, call
+from clmapreduce.functions.keys import Alike
 from clmapreduce.modes import ASKS, names_of
 from clmapreduce.primitives.map import Map
 from clmapreduce.primitives.recurrences.starts import based
@@ -16,7 +17,7 @@ from clmapreduce.program.program import varies
 from clmapreduce.program.step import Step
 
 
-class Parts:
+class Parts(Alike):
     """A chain of primitives. Each takes the result of the one before it.
 
     A Map behind a Reduce gets the reduced value; one that takes more arguments also gets, after it, the vectors that
@@ -29,6 +30,10 @@ class Parts:
 
     def __repr__(self) -> str:
         return " >> ".join(map(repr, self.parts))
+
+    def alike(self) -> Hashable | None:
+        keys = [part.alike() for part in self.parts]
+        return None if None in keys else (Parts, *keys)
 
     def arguments(self, values: Sequence[Any], length: int | None) -> tuple[Sequence[Any], int | None]:
         """(values, length) of a call: an Unfold in front takes the length as its last argument."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from dataclasses import replace
 from functools import update_wrapper
 from typing import Any
@@ -26,6 +26,8 @@ from clmapreduce.formula.formula import value_dtype
 from clmapreduce.formula.guard import check_guards, guarded
 from clmapreduce.formula.tables.take import check_tables
 from clmapreduce.formula.trace import as_value, call, name_of
+from clmapreduce.functions.keys import function_key
+from clmapreduce.functions.portable import Portable, rebuilt
 from clmapreduce.modes import Scope
 from clmapreduce.notebook import columns
 from clmapreduce.planning.mode import choose_mode, choose_scope, group_line
@@ -42,7 +44,6 @@ from clmapreduce.program.program import Program, shared, varies
 from clmapreduce.program.step import Kind, Step
 from clmapreduce.program.tracing import is_traced, tracing
 from clmapreduce.reductions.base import Accumulate
-from clmapreduce.reductions.portable import Portable, rebuilt
 from clmapreduce.schemes.line.chain import Chain
 from clmapreduce.schemes.line.fused_line import Fused
 
@@ -65,6 +66,10 @@ class Pipeline(Primitive):
         chained = isinstance(self.function, Parts)
         text = repr(self.function) if chained else name_of(self.function)
         return text if chained and not self.batch else f"fuse({text}{', batch=True' if self.batch else ''})"
+
+    def alike(self) -> Hashable | None:
+        key = function_key(self.function)
+        return None if key is None else (type(self), key, self.batch)
 
     def _repr_html_(self) -> str:
         """What a notebook shows: the parts in order. What `compile` gives shows its launches."""
@@ -193,6 +198,7 @@ class Pipeline(Primitive):
     # ----------------------------------------------------------------------------------------------- tracing
     def traced(self, arguments: Arguments, accumulate: Accumulate) -> TracedPipeline:
         """The pipeline for arguments of these kinds."""
+        self.settle()
         context = arguments.context
         key = (arguments.signature, arguments.line == 1, accumulate, context.device.fp64, context.facts.computes_halves)
         traced = self._traced.get(key) or self._traced.get((key, arguments.line))

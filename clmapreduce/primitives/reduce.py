@@ -73,9 +73,13 @@ class Reduce(Primitive):
     def op(self) -> ReductionOp:
         return self._operand.op
 
+    def alike(self) -> Hashable | None:
+        key = self._operand.alike()
+        return None if key is None else (type(self), key)
+
     @property
-    def _same(self) -> Hashable:
-        return Reduce, self._operand
+    def same(self) -> Hashable:
+        return type(self), self._operand.same
 
     def __repr__(self) -> str:
         return f"Reduce({self.op.name!r})"

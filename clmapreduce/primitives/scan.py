@@ -46,9 +46,13 @@ class Scan(Primitive):
         self._operand = operand(op)
         self.exclusive = switch(exclusive, "exclusive")
 
+    def alike(self) -> Hashable | None:
+        key = self._operand.alike()
+        return None if key is None else (type(self), key, self.exclusive)
+
     @property
-    def _same(self) -> Hashable:
-        return Scan, self._operand, self.exclusive
+    def same(self) -> Hashable:
+        return type(self), self._operand.same, self.exclusive
 
     def __repr__(self) -> str:
         return f"Scan({self._operand.op.name!r}{', exclusive=True' if self.exclusive else ''})"

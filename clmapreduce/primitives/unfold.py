@@ -19,6 +19,7 @@ from clmapreduce.formula.formula import Formula
 from clmapreduce.formula.functions import cast
 from clmapreduce.formula.node import index
 from clmapreduce.formula.trace import name_of
+from clmapreduce.functions.portable import Portable, rebuilt
 from clmapreduce.planning.lines import UnfoldRequest
 from clmapreduce.planning.mode import choose_mode
 from clmapreduce.primitives.base import Primitive
@@ -30,7 +31,6 @@ from clmapreduce.program.tracing import is_traced
 from clmapreduce.reductions import Bound, ReductionOp, spec_of
 from clmapreduce.reductions.laws.check import NotAssociative
 from clmapreduce.reductions.names import Op
-from clmapreduce.reductions.portable import Portable, rebuilt
 from clmapreduce.reductions.semigroup import Semigroup
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Hashable, Iterable
 from typing import Any
 
 import numpy as np
@@ -13,9 +13,10 @@ from clmapreduce.errors import ArgumentError, DTypeError, FormulaError
 from clmapreduce.formula.functions import as_node, cast
 from clmapreduce.formula.node import Index, Literal, Node, Record, Value, components, postorder, rebuild
 from clmapreduce.formula.trace import as_value, call, check_arity
+from clmapreduce.functions.keys import Alike, function_key, value_key
+from clmapreduce.functions.portable import Portable
 from clmapreduce.reductions.base import Accumulate, Bound, Component, OneByOne, ReductionOp
 from clmapreduce.reductions.laws.check import check_laws, wide
-from clmapreduce.reductions.portable import Portable
 
 
 class BoundUser(OneByOne):
@@ -128,7 +129,7 @@ def _untyped(dtype: DType) -> DType:
     return np.dtype([(name, object, dtype[name].shape) for name in dtype.names])
 
 
-class Operator(ReductionOp):
+class Operator(ReductionOp, Alike):
     """A user's monoid.
 
     combine: traced on two values (`lambda a, b: a + b`). For a structured dtype, subscripts of its arguments give
@@ -163,6 +164,12 @@ class Operator(ReductionOp):
         self._checked: set[DType] = set()
         self.dtype = None if dtype is None else check_supported(dtype_of(dtype), "the operator")
         self.name = name or getattr(combine, "__name__", "operator").replace("<lambda>", "operator")
+
+    def alike(self) -> Hashable | None:
+        combine, identity = function_key(self.combine), value_key(self.identity)
+        if combine is None or identity is None:
+            return None
+        return type(self), combine, identity, self.dtype, self.commutative, self.check, self.name
 
     def __getstate__(self) -> dict[str, Any]:
         return {**self.__dict__, "combine": Portable(self.combine)}

@@ -35,19 +35,20 @@ def quickly_repeated(call: Callable[P, T]) -> Callable[P, T]:
                 words += (name, type(word), word)
             else:
                 return call(*args, **keywords)
-        key, context = request_of(args, words)
+        operation: Any = args[0]
+        same: Hashable = operation.same
+        values: Any = args[1:]
+        key, context = request_of((same, *values), words)
         if context is None or not (out is None or _may_hold(out, context)):
             return call(*args, **keywords)
         ready: ReadyCall | None = context.caches().quick.get(key)
-        values: Any = args[1:]
         if ready is not None and (out is None or ready.takes(out, values)):
             results = ready(context, values, (), out)
             return cast("T", results[0] if len(results) == 1 else tuple(results))
         result = call(*args, **keywords)
-        primitive: Any = args[0]
         mode: Any = keywords.get("mode", "auto")
-        ready = ready_call(primitive._same, values, mode, {name: keywords.get(name, plain[name]) for name in plain})
-        if ready is not None:
+        ready = ready_call(same, values, mode, {name: keywords.get(name, plain[name]) for name in plain})
+        if ready is not None and operation.same == same:
             context.caches().quick.put(key, ready)
         return result
 

@@ -22,6 +22,7 @@ from clmapreduce.device.foreign import is_wrapped
 from clmapreduce.device.host_array import check_file
 from clmapreduce.device.plans.cache import Cache
 from clmapreduce.device.runtime import translated
+from clmapreduce.functions.keys import Alike
 
 PLAIN = (type(None), str, bool, int)
 """Types of keywords that tell apart what is computed. A number such as `initial` is part of a formula: those calls are
@@ -54,11 +55,12 @@ class HostCall:
 
 
 def run(
-    what: Hashable, values: Sequence[Any], options: Options, more: Mapping[str, Any], prepare: Prepare
+    operation: Alike, values: Sequence[Any], options: Options, more: Mapping[str, Any], prepare: Prepare
 ) -> list[Any]:
-    """The results of a call. what: the primitive, or what stands for all that are equal to it. more: its keywords
-    beside the options. prepare: everything up to the launch; the results where nothing needs launching.
+    """The results of a call. more: its keywords beside the options. prepare: everything up to the launch; the results
+    where nothing needs launching.
     """
+    what = operation.same
     context, request = _request(what, values, options, more)
     if context is None:
         prepared = prepare()
@@ -81,6 +83,8 @@ def run(
     prepared = prepare()
     if not isinstance(prepared, Prepared):
         return prepared
+    if operation.same != what:
+        return prepared.run()
     if not known:  # many calls are made once: what the next one needs is not made for them
         repeated.put(request, None)
     elif ready is None and prepared.is_plain and _is_of_its_arrays(prepared, values):

@@ -1,0 +1,1 @@
+"""Functions that users pass: in pickles, and as keys of what is cached for them."""

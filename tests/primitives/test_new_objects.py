@@ -1,0 +1,196 @@
+"""Primitives that are built anew for each call: they find the call that is ready, and never another one's."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+import clmapreduce as cm
+
+FACTOR = 2.0
+FACTORS = [2.0]
+HELD = cm.Map(lambda a: FACTOR * a)
+TOTAL = cm.Reduce("sum")
+
+BUILT: dict[str, tuple[Callable[[], Any], Callable[[Any], Any]]] = {
+    "map": (lambda: cm.Map(lambda a: 2 * a + 1), lambda x: 2 * x + 1),
+    "map of a global": (lambda: cm.Map(lambda a: FACTOR * a), lambda x: 2 * x),
+    "text": (lambda: cm.Map("a * a"), lambda x: x * x),
+    "two maps": (lambda: cm.Map(lambda a: a * a) >> cm.Map(lambda b: b - 1), lambda x: x * x - 1),
+    "reduce": (lambda: cm.Reduce("maximum"), np.max),
+    "operator": (lambda: cm.Reduce(cm.Operator(lambda a, b: a + b, identity=0)), np.sum),
+    "scan": (lambda: cm.Scan("sum"), np.cumsum),
+    "scan of an operator": (lambda: cm.Scan(cm.Operator(lambda a, b: a + b, identity=0)), np.cumsum),
+    "chain": (lambda: cm.Map(lambda a: a * a) >> cm.Reduce("sum"), lambda x: (x * x).sum()),
+    "chain of held parts": (lambda: HELD >> TOTAL, lambda x: 2 * x.sum()),
+    "chain with an operator": (
+        lambda: cm.Map(lambda a: a * a) >> cm.Reduce(cm.Operator(lambda a, b: a + b, identity=0)), lambda x: (x * x).sum(),
+    ),
+    "fused": (lambda: cm.fuse(lambda x: x - cm.Reduce("maximum")(x)), lambda x: x - x.max()),
+    "fused parts": (lambda: cm.fuse(lambda x: HELD(x) - TOTAL(x)), lambda x: 2 * x - x.sum()),
+}  # fmt: skip
+
+
+@pytest.fixture
+def prepared(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
+    """Plans that were looked for."""
+    seen: list[Any] = []
+    plain = cm.Context.executable
+    monkeypatch.setattr(cm.Context, "executable", lambda self, *args: (seen.append(args), plain(self, *args))[1])
+    return seen
+
+
+@pytest.mark.parametrize("name", BUILT)
+def test_new_objects_find_the_ready_call(
+    name: str, context: cm.Context, mode: str, rng: np.random.Generator, prepared: list[Any]
+) -> None:
+    build, expected = BUILT[name]
+    context = cm.Context(context.device)
+    for turn in range(5):
+        x = rng.random(1000, np.float32)
+        result = build()(cm.array(x, context), mode=mode)
+        np.testing.assert_allclose(result.to_numpy(), expected(x.astype("f8")), rtol=1e-5, atol=1e-4)
+        if turn == 1:
+            del prepared[:]
+    assert not prepared
+
+
+@pytest.mark.parametrize("name", ["map", "operator", "chain", "fused"])
+def test_arrays_of_the_host(name: str, context: cm.Context, rng: np.random.Generator, prepared: list[Any]) -> None:
+    build, expected = BUILT[name]
+    context = cm.Context(context.device)
+    for turn in range(5):
+        x = rng.random(500, np.float32)
+        np.testing.assert_allclose(build()(x, context=context), expected(x.astype("f8")), rtol=1e-5, atol=1e-4)
+        if turn == 1:
+            del prepared[:]
+    assert not prepared
+
+
+def ones(context: cm.Context, count: int = 100, dtype: Any = np.float32) -> Any:
+    return cm.array(np.ones(count, dtype), context)
+
+
+def first(result: Any) -> float:
+    return float(result.to_numpy().reshape(-1)[0])
+
+
+TOLD: dict[str, Callable[[Any], Any]] = {
+    "closure": lambda k: cm.Map(lambda a: k * a),
+    "default": lambda k: cm.Map(lambda a, by=k: by * a),
+    "inner": lambda k: cm.Map(lambda a: (lambda b: k * b)(a)),
+    "list": lambda k: cm.Map(lambda a, by=(k,): sum(b * a for b in by)),
+    "untold": lambda k: cm.Map(lambda a, by=[k]: by[0] * a),
+    "chain": lambda k: cm.Map(lambda a: k * a) >> cm.Reduce("maximum"),
+    "untold chain": lambda k: cm.Map(lambda a, by=[k]: by[0] * a) >> cm.Reduce("maximum"),
+    "fused": lambda k: cm.fuse(lambda x: cm.Map(lambda a: k * a)(x) + 0 * x.sum()),
+    "operator": lambda k: cm.Map(lambda a: a) >> cm.Reduce(cm.Operator(lambda a, b: k + 0 * (a + b), 0, check=False)),
+    "identity": lambda k: cm.Scan(cm.Operator(cm.math.maximum, k, check=False), exclusive=True),
+}
+
+
+@pytest.mark.parametrize("name", TOLD)
+def test_numbers_tell_objects_apart(name: str, context: cm.Context) -> None:
+    context = cm.Context(context.device)
+    x = ones(context)
+    for _ in range(4):
+        for k in (2, 3.0, 2.0, -1):
+            assert first(TOLD[name](k)(x)) == k
+
+
+def test_kinds_of_numbers_tell_objects_apart(context: cm.Context) -> None:
+    """2 and 2.0 give integers other dtypes; zeros have signs."""
+    context = cm.Context(context.device)
+    x = ones(context, dtype=np.int16)
+    for _ in range(4):
+        for k, dtype in ((2, np.int16), (2.0, np.float64 if context.device.fp64 else np.float32), (np.int32(2), np.int32)):
+            if dtype != np.float64 or context.device.fp64:
+                assert TOLD["closure"](k)(x).dtype == dtype
+        y = ones(context)
+        signs = [np.signbit(first(TOLD["closure"](zero)(y))) for zero in (0.0, -0.0)]
+        assert signs == [False, True]
+
+
+def test_globals_are_read_by_new_objects(context: cm.Context, monkeypatch: pytest.MonkeyPatch) -> None:
+    """One that was called keeps what it read."""
+    context = cm.Context(context.device)
+    x = ones(context)
+    held = cm.Map(lambda a: FACTOR * a)
+    assert first(held(x)) == 2
+    for factor in (2.0, 5.0, 2.0, 7.0):
+        monkeypatch.setattr(f"{__name__}.FACTOR", factor)
+        for _ in range(3):
+            assert first(cm.Map(lambda a: FACTOR * a)(x)) == factor
+            assert first((cm.Map(lambda a: FACTOR * a) >> cm.Reduce("maximum"))(x)) == factor
+            assert first((HELD >> cm.Reduce("maximum"))(x)) == factor
+            assert first(held(x)) == 2
+    monkeypatch.setattr(f"{__name__}.FACTORS", [2.0])
+    for factor in (2.0, 5.0):
+        FACTORS[0] = factor
+        for _ in range(3):
+            assert first(cm.Map(lambda a: FACTORS[0] * a)(x)) == factor
+
+
+@pytest.mark.parametrize("look", ["explain", "source", "another length", "another dtype", "compile"])
+def test_what_an_object_read_early_reaches_no_other(context: cm.Context, look: str) -> None:
+    """An object that was traced before its number changed stands for itself: others see the number of their time."""
+    context = cm.Context(context.device)
+    factor: float = 2.0
+
+    def build() -> Any:
+        return cm.Map(lambda a: factor * a) >> cm.Reduce("maximum")
+
+    x = ones(context)
+    early = build()
+    if look == "compile":
+        early.compile([(100,)], np.float32, context=context)
+    elif look.startswith("another"):
+        early(ones(context, 50) if look.endswith("length") else ones(context, 100, np.float16))
+    else:
+        getattr(early, look)(x)
+    factor = 3.0
+    for _ in range(4):
+        early(x)
+        assert first(build()(x)) == 3
+    factor = 2.0
+    for _ in range(4):
+        assert first(build()(x)) == 2
+        early(x)
+    factor = 3.0
+    assert first(build()(x)) == 3
+
+
+def test_what_an_operator_read_early_reaches_no_other(context: cm.Context) -> None:
+    context = cm.Context(context.device)
+    most = 2.0
+
+    def build() -> Any:
+        return cm.Operator(lambda a, b: a * 0 + b * 0 + most, identity=0, check=False)
+
+    x, early = ones(context), build()
+    assert first(cm.Reduce(early)(x)) == 2
+    most = 3.0
+    for _ in range(4):
+        cm.Reduce(early)(x)
+        assert first(cm.Reduce(build())(x)) == 3
+    most = 2.0
+    for _ in range(4):
+        cm.Reduce(early)(x)
+        assert first(cm.Reduce(build())(x)) == 2
+
+
+def test_errors_come_from_new_objects_too(context: cm.Context) -> None:
+    x = ones(context)
+    for _ in range(4):
+        with pytest.raises(cm.FormulaError):
+            cm.Map(lambda a, b: a + b)(x)
+        with pytest.raises(cm.FormulaError):
+            (cm.Map(lambda a: a.nothing) >> cm.Reduce("sum"))(x)
+
+
+def test_operators_by_name_are_shared() -> None:
+    assert cm.Reduce("sum").same == cm.Reduce("add").same != cm.Reduce("max").same
+    assert cm.Scan("sum").same != cm.Scan("sum", exclusive=True).same != cm.Reduce("sum").same

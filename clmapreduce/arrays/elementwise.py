@@ -20,8 +20,7 @@ from clmapreduce.calls.call import as_argument
 from clmapreduce.calls.options import Options
 from clmapreduce.calls.prepared import Prepared
 from clmapreduce.calls.repeat.quick import request_of
-from clmapreduce.calls.repeat.ready import ReadyCall
-from clmapreduce.calls.repeat.repeated import KINDS
+from clmapreduce.calls.repeat.ready import KINDS, ReadyCall
 from clmapreduce.checks import quoted
 from clmapreduce.device.array import DeviceArray
 from clmapreduce.device.context import Context

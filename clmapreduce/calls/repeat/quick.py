@@ -8,8 +8,9 @@ from functools import wraps
 from typing import Any, ParamSpec, TypeVar, cast
 
 from clmapreduce.calls.options import Options
-from clmapreduce.calls.repeat.ready import ReadyCall
-from clmapreduce.calls.repeat.repeated import KINDS, PLAIN, ready_call
+from clmapreduce.calls.repeat.ready import KINDS, ReadyCall
+from clmapreduce.calls.repeat.repeated import ready_call
+from clmapreduce.calls.repeat.request import kind_of_number, words_of
 from clmapreduce.device.array import DeviceArray
 from clmapreduce.device.context import Context
 from clmapreduce.device.foreign import is_wrapped
@@ -28,22 +29,24 @@ def quickly_repeated(call: Callable[P, T]) -> Callable[P, T]:
     def with_ready_call(*args: P.args, **keywords: P.kwargs) -> T:
         out: Any = None
         words: tuple[Hashable, ...] = ()
-        for name, word in keywords.items():
-            if name == "out":
-                out = word
-            elif type(word) in PLAIN and (name in plain or name == "mode"):
-                words += (name, type(word), word)
-            else:
+        if keywords:
+            out = keywords.get("out")
+            known = all(name in plain or name in ("mode", "out") for name in keywords)
+            own = words_of((name, word) for name, word in keywords.items() if name != "out") if known else None
+            if own is None:
                 return call(*args, **keywords)
+            words = own
         operation: Any = args[0]
         same: Hashable = operation.same
         values: Any = args[1:]
         key, context = request_of((same, *values), words)
+        if context is None:
+            key, context = _request_with_numbers(same, values, words)
         if context is None or not (out is None or _may_hold(out, context)):
             return call(*args, **keywords)
         ready: ReadyCall | None = context.caches().quick.get(key)
         if ready is not None and (out is None or ready.takes(out, values)):
-            results = ready(context, values, (), out)
+            results = ready.on(context, values, (), out)
             return cast("T", results[0] if len(results) == 1 else tuple(results))
         result = call(*args, **keywords)
         mode: Any = keywords.get("mode", "auto")
@@ -67,6 +70,17 @@ def request_of(operation: Sequence[Any], words: tuple[Hashable, ...] = ()) -> tu
         context = value.context
         kinds += (value.shape, value.dtype)
     return kinds, context
+
+
+def _request_with_numbers(
+    same: Hashable, values: Sequence[Any], words: tuple[Hashable, ...]
+) -> tuple[Hashable, Context | None]:
+    """As `request_of`, of values among which there are numbers."""
+    numbers = [None if type(value) in KINDS else (kind_of_number(value),) for value in values]
+    if (None,) in numbers or not any(numbers):
+        return None, None
+    arrays = [value for value, number in zip(values, numbers, strict=True) if number is None]
+    return request_of((same, *arrays), (*words, *numbers))
 
 
 def _may_hold(out: Any, context: Context) -> bool:

@@ -9,17 +9,23 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from copy import copy
 from typing import Any, Protocol
 
+from clmapreduce.calls.arguments import Argument
 from clmapreduce.calls.call import as_argument
 from clmapreduce.calls.prepared import Prepared
-from clmapreduce.device.array import DeviceArray
+from clmapreduce.device.array import DeviceArray, Part
 from clmapreduce.device.context import Context
 from clmapreduce.device.plans.executable import Executable
 from clmapreduce.device.runtime import take, translated
+from clmapreduce.dtypes import DType
 from clmapreduce.errors import DeviceMemoryError
 from clmapreduce.formula.formula import Access
 
 KEPT_SCRATCH = 1 << 16
 """Bytes of scratch that a ready call keeps at most: to take and give memory costs as much as a launch."""
+
+
+KINDS = (DeviceArray, Part)
+"""Types of arrays that lie on one device."""
 
 
 class Derivation(Protocol):
@@ -32,9 +38,9 @@ class Derivation(Protocol):
 class ReadyCall:
     """A call with everything settled but its arrays: the entry that caches hold under a `CallRequest`.
 
-    own: positions among the arguments of arrays that are the same in every call. derivation: of the array that the call
-    takes last, if it takes one that follows from the others. It holds no context beside its own arrays', because it
-    lives as long as the context.
+    numbers: place, name and dtype of each argument that is a number. own: positions among the arguments of arrays that
+    are the same in every call. derivation: of the array that the call takes last, if it takes one that follows from the
+    others. It holds no context beside its own arrays', because it lives as long as the context.
     """
 
     def __init__(self, prepared: Prepared, own: Collection[int] = (), derivation: Derivation | None = None) -> None:
@@ -45,6 +51,7 @@ class ReadyCall:
             if argument.signature.access is Access.ARGUMENT
         }
         self.derivation = derivation
+        self.numbers = numbers_of(arguments)
         self._names = tuple(f"in{k}" for k in range(len(arguments)) if f"in{k}" not in numbers and k not in own)
         self._outputs = [(kind, math.prod(kind[0]) * kind[1].itemsize) for kind in prepared.outputs]
         self._own = {f"in{k}": arguments[k].value for k in own}
@@ -83,10 +90,13 @@ class ReadyCall:
             self._lean = call
         return self._lean
 
-    def takes(self, out: DeviceArray, arrays: Iterable[DeviceArray]) -> bool:
-        """Whether `out` can hold the only result of a call on some arrays: it fits, and none of them lives in it."""
+    def takes(self, out: DeviceArray, values: Iterable[Any]) -> bool:
+        """Whether `out` can hold the only result of a call on some arrays and numbers: it fits, and none of the arrays
+        lives in it.
+        """
         fits = [(out.shape, out.dtype)] == [kind for kind, _ in self._outputs]
-        apart = all(array.memory is not out.memory for array in (*arrays, *self._own.values()))
+        arrays = (value for value in (*values, *self._own.values()) if type(value) in KINDS)
+        apart = all(array.memory is not out.memory for array in arrays)
         return fits and apart and not out.first
 
     def __call__(
@@ -126,6 +136,17 @@ class ReadyCall:
         return results
 
 
+    def on(
+        self, context: Context, values: Sequence[Any], wait_for: Sequence[Any], out: DeviceArray | None = None
+    ) -> list[DeviceArray]:
+        """As a call on arrays, for arrays and numbers in the order of the arguments."""
+        places = {k for k, _, _ in self.numbers if k < len(values)}
+        if not places:
+            return self(context, values, wait_for, out)
+        instead = {name: as_argument(values[k], dtype) for k, name, dtype in self.numbers if k in places}
+        arrays = [value for k, value in enumerate(values) if k not in places]
+        return self(context, arrays, wait_for, out, instead)
+
     def _launch(self, queue: Any, buffers: list[Any], scalars: list[Any], wait_for: Sequence[Any]) -> None:
         """Launches the plan, with scratch that comes and goes."""
         scratch = [take(queue, nbytes) for _, nbytes in self._scratch_at]
@@ -136,6 +157,12 @@ class ReadyCall:
         finally:
             for buffer in scratch:
                 queue.arena.give(buffer)
+
+
+def numbers_of(arguments: Sequence[Argument]) -> tuple[tuple[int, str, DType], ...]:
+    """Place, name and dtype of each argument that is a number."""
+    signatures = [argument.signature for argument in arguments]
+    return tuple((k, f"in{k}", s.dtype) for k, s in enumerate(signatures) if s.access is Access.ARGUMENT)
 
 
 def is_repeatable(prepared: Prepared) -> bool:

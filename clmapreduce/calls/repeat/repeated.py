@@ -10,26 +10,20 @@ from typing import Any
 
 import numpy as np
 
-from clmapreduce.calls.arguments import Arguments
+from clmapreduce.calls.arguments import Argument, Arguments
 from clmapreduce.calls.options import Options
 from clmapreduce.calls.prepared import Prepared, prepare
-from clmapreduce.calls.repeat.ready import ReadyCall, is_repeatable
-from clmapreduce.calls.repeat.request import CallRequest
+from clmapreduce.calls.repeat.ready import KINDS, ReadyCall, is_repeatable
+from clmapreduce.calls.repeat.request import CallRequest, kind_of_number, words_of
 from clmapreduce.calls.repeat.staged import SHORT, StagedCall, is_staged
-from clmapreduce.device.array import DeviceArray, Part
 from clmapreduce.device.context import Context, context_of
 from clmapreduce.device.foreign import is_wrapped
 from clmapreduce.device.host_array import check_file
 from clmapreduce.device.plans.cache import Cache
 from clmapreduce.device.runtime import translated
+from clmapreduce.formula.formula import Access
 from clmapreduce.functions.keys import Alike
 
-PLAIN = (type(None), str, bool, int)
-"""Types of keywords that tell apart what is computed. A number such as `initial` is part of a formula: those calls are
-prepared each time.
-"""
-KINDS = (DeviceArray, Part)
-"""Types of arrays that lie on one device."""
 Prepare = Callable[[], "Prepared | list[Any]"]
 
 
@@ -78,7 +72,7 @@ def run(
         if again is not None:
             return again
     elif type(ready) is ReadyCall and (options.out is None or ready.takes(options.out, values)):
-        results: list[Any] = ready(context, values, options.wait_for, options.out)
+        results: list[Any] = ready.on(context, values, options.wait_for, options.out)
         return results
     prepared = prepare()
     if not isinstance(prepared, Prepared):
@@ -119,24 +113,24 @@ def _request(
         elif kind in KINDS and not value.first and (context is None or value.context is context):
             context = value.context
             kinds.append((value.shape, value.dtype, True))
+        elif (number := kind_of_number(value)) is not None:
+            kinds.append(number)
         else:
             return None, None
     if not values or options.tiles is not None or type(options.mode) is not str:
         return None, None
     if out is not None and (on_host or is_wrapped(out)):
         return None, None
-    words: list[Hashable] = [what, options.mode]
-    for name, word in more.items():
-        if type(word) not in PLAIN and not isinstance(word, np.dtype):
-            return None, None
-        words.append((name, type(word), word))
+    words = words_of(more.items())
+    if words is None:
+        return None, None
     if on_host:
         context = context_of(context)
         with translated():
             limited = context.queue.arena.least_limit is not None
         if context.members or limited:
             return None, None
-    return context, CallRequest(tuple(words), tuple(kinds[: len(values)]))
+    return context, CallRequest((what, options.mode, *words), tuple(kinds[: len(values)]))
 
 
 def _is_short(value: Any) -> bool:
@@ -145,13 +139,20 @@ def _is_short(value: Any) -> bool:
 
 
 def _is_of_its_arrays(prepared: Prepared, values: Sequence[Any]) -> bool:
-    """Whether a call reads just these arrays, where they are."""
+    """Whether a call reads just these arrays and numbers, in their order, where they are. Behind them there may be
+    numbers that its keywords settle.
+    """
     inputs = prepared.call.inputs
-    return len(inputs) == len(values) and all(
-        one.value is value
-        or (type(value) is np.ndarray and type(one.value) is np.ndarray and _place(one.value) == _place(value))
-        for one, value in zip(inputs, values, strict=True)
-    )
+    behind = all(one.signature.access is Access.ARGUMENT for one in inputs[len(values) :])
+    return len(inputs) >= len(values) and behind and all(map(_is_of, inputs, values))
+
+
+def _is_of(one: Argument, value: Any) -> bool:
+    if type(value) is np.ndarray:
+        return type(one.value) is np.ndarray and _place(one.value) == _place(value)
+    if type(value) in KINDS and type(one.value) in KINDS:  # perhaps in another shape
+        return one.value.memory is value.memory and (one.value.first, one.value.nbytes) == (0, value.nbytes)
+    return one.signature.access is Access.ARGUMENT and kind_of_number(value) is not None
 
 
 def _place(array: Any) -> tuple[Any, ...]:

@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable
+from collections.abc import Hashable, Iterable
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from clmapreduce.formula.trace import own
+
+_PLAIN = (type(None), str, bool, int)
+_ANY_VALUE = (float, bool, complex)
+_SMALL = 128
+"""Integers that every dtype holds."""
 
 
 class CallRequest(NamedTuple):
@@ -19,6 +24,30 @@ class CallRequest(NamedTuple):
 
     operation: Hashable
     arrays: tuple[Hashable, ...]
+
+
+def kind_of_number(value: Any) -> type | None:
+    """What a call depends on of a number that is an argument, beside its value: its type. None for what is no number,
+    and for one whose value decides in which dtype the call computes, or whether it is refused.
+    """
+    kind = type(value)
+    if kind in _ANY_VALUE or (kind is int and 0 <= value < _SMALL):
+        return kind
+    return kind if isinstance(value, np.generic) and value.dtype.kind in "biufc" else None
+
+
+def words_of(keywords: Iterable[tuple[str, Any]]) -> tuple[Hashable, ...] | None:
+    """Keywords as part of a request; None where one says more than names, numbers and switches."""
+    words: tuple[Hashable, ...] = ()
+    for name, word in keywords:
+        kind = type(word)
+        if kind is float:  # zeros of either sign are two
+            words += (name, kind, word.hex())
+        elif kind in _PLAIN or isinstance(word, np.dtype):
+            words += (name, kind, word)
+        else:
+            return None
+    return words
 
 
 def number_key(value: Any) -> Hashable:

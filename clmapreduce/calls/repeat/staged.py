@@ -8,7 +8,9 @@ from typing import Any
 
 import numpy as np
 
+from clmapreduce.calls.call import as_argument
 from clmapreduce.calls.prepared import Prepared
+from clmapreduce.calls.repeat.ready import numbers_of
 from clmapreduce.device.array import aligned_empty
 from clmapreduce.device.context import Context
 from clmapreduce.device.plans.executable import Executable
@@ -31,21 +33,25 @@ class StagedCall:
         inputs = prepared.call.inputs
         self._plan = prepared.executable.key
         self._constants = {f"in{k}": argument.numbers for k, argument in enumerate(inputs)}
-        self._inputs = [aligned_empty(argument.value.shape, argument.value.dtype) for argument in inputs]
+        self._numbers = numbers_of(inputs)
+        numbers = {k for k, _, _ in self._numbers}
+        arrays = {k: argument.value for k, argument in enumerate(inputs) if k not in numbers}
+        self._inputs = {k: aligned_empty(array.shape, array.dtype) for k, array in arrays.items()}
         self._results = [aligned_empty(shape, dtype) for shape, dtype in prepared.outputs]
         arena = prepared.call.context.queue.arena
         with translated():
             self._slots: dict[str, Any] = {
                 f"{kind}{k}": arena.borrow(array.reshape(-1).view(np.uint8), writable=True)
-                for kind, arrays in (("in", self._inputs), ("out", self._results))
-                for k, array in enumerate(arrays)
+                for kind, own in (("in", self._inputs), ("out", dict(enumerate(self._results))))
+                for k, array in own.items()
             }
+        self._slots |= {name: as_argument(inputs[k].value, dtype) for k, name, dtype in self._numbers}
         self._idle = [True]
         self.is_over = False
 
     def __call__(self, context: Context, values: Sequence[Any], wait_for: Sequence[Any]) -> list[Any] | None:
         """The results; None where the plan is gone, or another thread is at work on the arrays. values: of the same
-        shapes and dtypes, in their order.
+        kinds, shapes and dtypes, in their order.
         """
         executable = context.caches().plans.get(self._plan)
         if executable is None:
@@ -55,9 +61,11 @@ class StagedCall:
         except IndexError:
             return None
         try:
-            for own, value in zip(self._inputs, values, strict=True):
-                np.copyto(own, value)
-            self._run(context, executable, wait_for)
+            for k, own in self._inputs.items():
+                np.copyto(own, values[k])
+            count = len(values)
+            numbers = {name: as_argument(values[k], dtype) for k, name, dtype in self._numbers if k < count}
+            self._run(context, executable, wait_for, numbers)
             results = [result.copy() if result.shape else result[()] for result in self._results]
         except BaseException:
             self.is_over = True
@@ -65,15 +73,18 @@ class StagedCall:
         self._idle.append(True)
         return results
 
-    def _run(self, context: Context, executable: Executable, wait_for: Sequence[Any]) -> None:
-        """Launches, and waits."""
-        queue, slots = context.queue, {**self._slots}
+    def _run(
+        self, context: Context, executable: Executable, wait_for: Sequence[Any], numbers: Mapping[str, Any]
+    ) -> None:
+        """Launches, and waits. numbers: arguments of this call."""
+        queue, slots = context.queue, {**self._slots, **numbers}
         with translated():
             for name, table in executable.tables.items():
                 slots[name] = table.buffer
+            names = tuple(name for _, name, _ in self._numbers)
             scratch: Mapping[str, Any] = {name: take(queue, n) for name, n in executable.plan.scratch.items()}
             try:
-                executable.repeated(self._constants).submit({**slots, **scratch}, wait_for).wait()
+                executable.repeated(self._constants, names).submit({**slots, **scratch}, wait_for).wait()
             finally:
                 for buffer in scratch.values():
                     queue.arena.give(buffer)
@@ -82,7 +93,7 @@ class StagedCall:
 def is_staged(prepared: Prepared) -> bool:
     """Whether a call on arrays of the host alone gains by it: its results are short too."""
     of_arrays = all(
-        argument.signature.access is not Access.ARGUMENT and type(argument.value) is np.ndarray and argument.value.size
+        argument.signature.access is Access.ARGUMENT or (type(argument.value) is np.ndarray and argument.value.size)
         for argument in prepared.call.inputs
     )
     nbytes = [math.prod(shape) * dtype.itemsize for shape, dtype in prepared.outputs]

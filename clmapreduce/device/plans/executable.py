@@ -119,12 +119,12 @@ class Executable:
         with translated():
             return hostsched.Replay(self._queue, [launch.slots(constants, numbers) for launch in self.launches])
 
-    def repeated(self, constants: Mapping[str, tuple[int, ...]]) -> hostsched.Replay:
-        """A replay of launches whose arguments are all arrays, the same for the same constants."""
-        key = tuple(constants.items())
+    def repeated(self, constants: Mapping[str, tuple[int, ...]], numbers: tuple[str, ...]) -> hostsched.Replay:
+        """A replay of the launches, the same for the same constants and names of numbers."""
+        key = (*constants.items(), numbers)
         replay = self._replays.get(key)
         if replay is None:
-            replay = self._replays.setdefault(key, self.replay(constants, ()))
+            replay = self._replays.setdefault(key, self.replay(constants, numbers))
         return replay
 
     def submit(

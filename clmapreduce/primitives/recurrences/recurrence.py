@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from typing import Any
 
 import numpy as np
@@ -14,6 +14,7 @@ from clmapreduce.calls.empty import empty_results
 from clmapreduce.calls.options import Options, streams_past_caches
 from clmapreduce.calls.prepared import Prepared, prepare
 from clmapreduce.calls.progress import followed
+from clmapreduce.calls.repeat.quick import quickly_repeated
 from clmapreduce.calls.tracing import Traced, check_device, check_numbers
 from clmapreduce.calls.windows import line_of
 from clmapreduce.checks import choice, dtype_of, is_whole, numpy_array, quoted
@@ -60,12 +61,16 @@ class Recurrence(Primitive):
         self._traced: dict[DType | None, Traced] = {}
         self._bound: dict[Any, Recurrent] = {}
 
+    def alike(self) -> Hashable:
+        return type(self), self.order, self.kind
+
     def __repr__(self) -> str:
         return f"Recurrence(order={self.order}{'' if self.kind == 'linear' else f', kind={self.kind!r}'})"
 
     def __reduce__(self) -> Any:
         return Recurrence, (self.order, self.kind)
 
+    @quickly_repeated
     @followed
     def __call__(
         self, *coefficients: Any, initial: Any = 0, mode: str = "auto", context: Context | None = None,

@@ -83,12 +83,18 @@ def record(job: Touching, event: Any) -> None:
 
 
 def add_reader(buffer: Tracked, event: Any) -> None:
-    """Notes that the command of `event` reads the buffer as it was last written. Forgets readers that have ended, once
-    there are many.
+    """Notes that the command of `event` reads the buffer as it was last written. Once there are many readers, forgets
+    those that have ended: the oldest, up to one that has not, and all others only when their number has doubled. So a
+    call far ahead of the device takes no longer than others.
     """
     readers = buffer.readers
     if len(readers) >= _MAX_READERS:
-        readers[:] = [reader for reader in readers if not ended(reader)]
+        over = 0
+        while over < len(readers) and ended(readers[over]):
+            over += 1
+        del readers[:over]
+        if len(readers) >= _MAX_READERS and not len(readers) & (len(readers) - 1):
+            readers[:] = [reader for reader in readers if not ended(reader)]
     readers.append(event)
 
 

@@ -8,9 +8,11 @@ from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import Any
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from hostsched.jobs import graph
 from hostsched.jobs.graph import JobGraph, derive_waits, record
 
 
@@ -168,6 +170,26 @@ def test_readers_that_have_ended_are_forgotten_and_running_ones_are_not() -> Non
     assert len(buffer.readers) <= 17
     waits = derive_waits(FakeJob((), (buffer,)))
     assert all(id(event) in waits for event in running)
+
+
+@pytest.mark.parametrize("order", ["none ends", "the oldest end", "all but the oldest end"])
+def test_readers_far_ahead_of_the_device_take_no_longer(monkeypatch: pytest.MonkeyPatch, order: str) -> None:
+    """Each looks at a few others, however many are on their way."""
+    looks: list[Any] = []
+    plain = graph.ended
+    monkeypatch.setattr(graph, "ended", lambda event: (looks.append(event), plain(event))[1])
+    buffer, count = FakeBuffer(), 4000
+    events = [FakeEvent() for _ in range(count)]
+    for n, event in enumerate(events):
+        record(FakeJob((buffer,), ()), event)
+        if order == "the oldest end" and n >= 100:
+            events[n - 100].status = 0
+        if order == "all but the oldest end" and n:
+            events[n].status = 0
+    assert len(looks) <= 4 * count
+    running = [event for event in events if event.status]
+    assert set(map(id, running)) <= set(map(id, buffer.readers))
+    assert len(buffer.readers) <= max(2 * len(running), 33)
 
 
 def test_once_a_command_has_failed_its_readers_delay_no_others() -> None:

@@ -40,10 +40,14 @@ class ReadyCall:
 
     numbers: place, name and dtype of each argument that is a number. own: positions among the arguments of arrays that
     are the same in every call. derivation: of the array that the call takes last, if it takes one that follows from the
-    others. It holds no context beside its own arrays', because it lives as long as the context.
+    others. overwrites: whether a result may replace an array that is read in step with it; calls then pass all
+    arguments, in their order. It holds no context beside its own arrays', because it lives as long as the context.
     """
 
-    def __init__(self, prepared: Prepared, own: Collection[int] = (), derivation: Derivation | None = None) -> None:
+    def __init__(
+        self, prepared: Prepared, own: Collection[int] = (), derivation: Derivation | None = None,
+        overwrites: bool = False,
+    ) -> None:  # fmt: skip
         arguments, executable = prepared.call.inputs, prepared.executable
         numbers = {
             f"in{k}": as_argument(argument.value, argument.signature.dtype)
@@ -57,6 +61,8 @@ class ReadyCall:
         self._own = {f"in{k}": arguments[k].value for k in own}
         self._numbers = numbers
         self._constants = {f"in{k}": argument.numbers for k, argument in enumerate(arguments)}
+        in_step = overwrites and prepared.call.in_step
+        self._in_step = {k for k, one in enumerate(arguments) if in_step and one.signature.access is Access.VECTOR}
         self._set(executable, prepared.call.context.queue)
 
     def _set(self, executable: Executable, queue: Any) -> None:
@@ -91,13 +97,16 @@ class ReadyCall:
         return self._lean
 
     def takes(self, out: DeviceArray, values: Iterable[Any]) -> bool:
-        """Whether `out` can hold the only result of a call on some arrays and numbers: it fits, and none of the arrays
-        lives in it.
+        """Whether `out` can hold the only result of a call on some arrays and numbers: it fits, and no array lives in
+        it but those that are read in step with it.
         """
         fits = [(out.shape, out.dtype)] == [kind for kind, _ in self._outputs]
-        arrays = (value for value in (*values, *self._own.values()) if type(value) in KINDS)
-        apart = all(array.memory is not out.memory for array in arrays)
-        return fits and apart and not out.first
+        own = any(array.memory is out.memory for array in self._own.values())
+        unsafe = any(
+            type(value) in KINDS and value.memory is out.memory and k not in self._in_step
+            for k, value in enumerate(values)
+        )
+        return fits and not own and not unsafe and not out.first
 
     def __call__(
         self, context: Context, arrays: Sequence[DeviceArray], wait_for: Sequence[Any], out: DeviceArray | None = None,

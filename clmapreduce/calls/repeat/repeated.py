@@ -82,9 +82,15 @@ def run(
     if not known:  # many calls are made once: what the next one needs is not made for them
         repeated.put(request, None)
     elif ready is None and prepared.is_plain and _is_of_its_arrays(prepared, values):
-        kind = ReadyCall if is_repeatable(prepared) else StagedCall if is_staged(prepared) else HostCall
-        repeated.put(request, kind(prepared))
+        repeated.put(request, _ready(prepared))
     return prepared.run()
+
+
+def _ready(prepared: Prepared) -> ReadyCall | StagedCall | HostCall:
+    """What the next equal call takes."""
+    if is_repeatable(prepared):
+        return ReadyCall(prepared, overwrites=True)
+    return StagedCall(prepared) if is_staged(prepared) else HostCall(prepared)
 
 
 def ready_call(what: Hashable, values: Sequence[Any], mode: str, more: Mapping[str, Any]) -> ReadyCall | None:

@@ -15,6 +15,7 @@ from clmapreduce.errors import FormulaError
 from clmapreduce.formula.formula import Formula, Input
 from clmapreduce.formula.functions import alike, as_node
 from clmapreduce.formula.node import Extended, Node, Value, rebuild
+from clmapreduce.functions.held import held_function
 
 _SUBSCRIPTS = {
     f"{kind!r} object is not subscriptable" for kind in ("Node", "Symbol", "Apply", "Literal", "Index", "Result")
@@ -83,10 +84,12 @@ class _Own:
 
 
 def own(function: Callable[..., Any]) -> Callable[..., Any]:
-    """The function for caches of what was traced: of other callables, which may compare equal or have no hash, one that
-    equals only itself.
+    """The function for caches of what was traced: one for all that compute the same now, where that can be told; of
+    other callables, which may compare equal or have no hash, one that equals only itself.
     """
-    return function if isinstance(function, FunctionType | BuiltinFunctionType | MethodType) else _Own(function)
+    if isinstance(function, FunctionType | BuiltinFunctionType | MethodType):
+        return held_function(function)
+    return _Own(function)
 
 
 def check_arity(function: Callable[..., Any], count: int, what: str) -> None:

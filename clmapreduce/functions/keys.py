@@ -13,7 +13,6 @@ import math
 import operator
 import sys
 from collections.abc import Hashable, Mapping
-from dataclasses import dataclass
 from functools import lru_cache
 from types import BuiltinFunctionType, CodeType, FunctionType, ModuleType
 from typing import Any, cast
@@ -39,52 +38,18 @@ _OUTSIDE = frozenset(
 """Instructions that read or change what no key tells."""
 _CHANGES = frozenset({"DELETE_DEREF", "STORE_DEREF"})
 """Instructions that change a variable of a function around."""
-_CODES, _TOKENS = 1024, 1024
-"""Entries of the caches of what codes read, and of tokens."""
+_CODES = 1024
+"""Entries of the cache of what codes read."""
 _DEEPEST = 8
 """Functions that read each other."""
 
 
-class Alike:
-    """Something that is computed, and may be the same as what others compute. It is settled when it is first called or
-    traced: what was traced then is cached, and stays as it is, even where a function reads another number later.
-    """
-
-    _token: Hashable | None = None
+class Keyed:
+    """Something that is computed, and may be the same as what others compute."""
 
     def alike(self) -> Hashable | None:
         """A key for all that compute the same now. None: this one may compute something of its own."""
         return None
-
-    @property
-    def same(self) -> Hashable:
-        """What stands for all that were the same when each was settled."""
-        if self._token is None:
-            self._token = self._token_now()
-        return self._token
-
-    def settle(self) -> None:
-        """To be called before what was traced is put into a cache, or taken from it. Where a function reads other
-        numbers than at first, this stands for itself alone from now on.
-        """
-        if self.same is not self and self._token_now() is not self._token:
-            self._token = self
-
-    def _token_now(self) -> Hashable:
-        key = self.alike()
-        return self if key is None else _token(key)
-
-
-@dataclass(frozen=True, eq=False)
-class Token:
-    """What stands for all of one key: short, so that it is found quickly."""
-
-    key: Hashable
-
-
-@lru_cache(_TOKENS)
-def _token(key: Hashable) -> Token:
-    return Token(key)
 
 
 def function_key(function: Any) -> Hashable | None:
@@ -112,14 +77,14 @@ def _function(function: Any, outer: tuple[Any, ...]) -> Hashable:
     if type(function) is not FunctionType:
         return _callable(function)
     values = function.__globals__
-    if _is_own(values):
+    if is_own(values):
         return function
     if function in outer:
         return "outer", outer.index(function)
     if function.__dict__ or len(outer) == _DEEPEST:
         raise _NoKey
     code, around = function.__code__, (*outer, function)
-    names = _names_in(code)
+    names = names_in(code)
     if names is None:
         raise _NoKey
     read = [_value(values[name], around) if name in values else _builtin(name) for name in names]
@@ -147,19 +112,19 @@ def _value(value: Any, outer: tuple[Any, ...]) -> Hashable:
         return value.dtype, value.tobytes()
     if isinstance(value, np.dtype) and not value.hasobject:
         return value
-    if isinstance(value, ModuleType) and (value in _MODULES or _is_own(vars(value))):
+    if isinstance(value, ModuleType) and (value in _MODULES or is_own(vars(value))):
         return value
     return _function(value, outer)
 
 
-def _is_own(names: Mapping[str, Any]) -> bool:
+def is_own(names: Mapping[str, Any]) -> bool:
     """Whether these are the globals of one of this package's modules."""
     return str(names.get("__name__")).partition(".")[0] == _OWN
 
 
 def _callable(function: Any) -> Hashable:
     """The key of what is callable, but no function of Python: itself, where it has no state."""
-    if isinstance(function, Alike):
+    if isinstance(function, Keyed):
         key = function.alike()
         if key is None:
             raise _NoKey
@@ -180,7 +145,7 @@ def _builtin(name: str) -> Hashable:
 
 
 @lru_cache(_CODES)
-def _names_in(code: CodeType) -> tuple[str, ...] | None:
+def names_in(code: CodeType) -> tuple[str, ...] | None:
     """The names of globals that code and the functions in it read; None where it does more than to compute."""
     names: dict[str, None] = {}
     waiting = [code]

@@ -170,7 +170,9 @@ def _cached_operator(reduction: str | Operator) -> PairReduction:
 
 def _operator(reduction: Any) -> PairReduction:
     """The operator; equal ones are one object, so that kernels are reused. Raises ModeError for any other object."""
-    return _cached_operator(reduction) if isinstance(reduction, (str, Operator)) else pair_reduction(reduction)
+    if isinstance(reduction, (str, Operator)):
+        return _cached_operator(reduction.held if isinstance(reduction, Operator) else reduction)
+    return pair_reduction(reduction)
 
 
 @lru_cache(maxsize=256)

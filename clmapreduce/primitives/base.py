@@ -16,7 +16,7 @@ from clmapreduce.calls.tables import Table
 from clmapreduce.checks import quoted
 from clmapreduce.device.runtime import source_of
 from clmapreduce.errors import ArgumentError, ModeError
-from clmapreduce.functions.keys import Alike
+from clmapreduce.functions.held import Alike
 
 
 class Primitive(Alike, ABC):
@@ -43,9 +43,10 @@ class Primitive(Alike, ABC):
         """Everything up to the launch; the results themselves where nothing needs launching."""
 
     def _run(self, values: Sequence[Any], options: Options, **more: Any) -> list[Any]:
-        if self.checking is not self and any(isinstance(value, Table) and value.checked for value in values):
-            Primitive.check_places(self, values, options, more)
-        return repeated.run(self, values, options, more, lambda: self._prepare(values, options, **more))
+        held = self.held
+        if held.checking is not held and any(isinstance(value, Table) and value.checked for value in values):
+            Primitive.check_places(held, values, options, more)
+        return repeated.run(held, values, options, more, lambda: held._prepare(values, options, **more))
 
     def explain(self, *values: Any, **keywords: Any) -> Explanation:
         """How a call with these arguments would run: mode, scope, why, and each launch; `.save("plan.svg")` draws it.

@@ -23,7 +23,8 @@ from clmapreduce.formula.formula import value_dtype
 from clmapreduce.formula.guard import guarded
 from clmapreduce.formula.parse import Expression
 from clmapreduce.formula.trace import as_value, call, name_of
-from clmapreduce.functions.keys import Alike, function_key
+from clmapreduce.functions.held import Alike, frozen_function
+from clmapreduce.functions.keys import function_key
 from clmapreduce.functions.portable import Portable, rebuilt
 from clmapreduce.planning.lines import MapRequest
 from clmapreduce.planning.mode import choose_mode
@@ -58,6 +59,9 @@ class Map(Primitive):
     def alike(self) -> Hashable | None:
         key = self.expression.text if self.expression is not None else function_key(self.function)
         return None if key is None else (type(self), key)
+
+    def frozen(self) -> Map:
+        return Map(frozen_function(self.function) if self.expression is None else self.expression.text)
 
     @property
     def _text(self) -> str:
@@ -121,7 +125,6 @@ class Map(Primitive):
         self, arguments: Arguments, options: Options, into: Shape | None = None
     ) -> Prepared | list[Any]:
         """As `_prepare`, for arguments that are sorted already. into: the shape of `out` where outputs are placed."""
-        self.settle()
         context = arguments.context
         formula = self._traced.formula(arguments.signature, context)
         check_numbers(formula, arguments)
@@ -150,6 +153,9 @@ class Chain(Alike):
     def alike(self) -> Hashable | None:
         keys = self.first.alike(), self.second.alike()
         return None if None in keys else (Chain, *keys)
+
+    def frozen(self) -> Chain:
+        return Chain(self.first.frozen(), self.second.frozen())
 
     def __call__(self, *values: Any) -> Any:
         results = call(self.first.function, values, repr(self.first))

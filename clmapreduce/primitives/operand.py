@@ -15,23 +15,24 @@ from clmapreduce.formula.formula import Formula, value_dtype
 from clmapreduce.formula.functions import cast
 from clmapreduce.formula.node import Extended, Record, Value
 from clmapreduce.formula.trace import as_value
-from clmapreduce.functions.keys import Alike
 from clmapreduce.reductions import Bound, ReductionOp
 from clmapreduce.reductions.base import Accumulate
 
 ACCUMULATE = get_args(Accumulate)
 
 
-class Operand(Alike):
+class Operand:
     """An operator and what it reduces, bound once per signature."""
 
     def __init__(self, op: ReductionOp) -> None:
         self.op = op
         self._traced = Traced(identity, f"the operand of {op.name}")
         self._bound: dict[Any, tuple[Formula, Bound]] = {}
+        self._first: dict[Hashable, Any] = {}
 
-    def alike(self) -> Hashable | None:
-        return self.op.alike() if isinstance(self.op, reductions.Operator) else self.op
+    def first(self, kind: Hashable, primitive: Any) -> Any:
+        """The first primitive of a kind that was used with this operand, where its operator has no key."""
+        return self._first.setdefault(kind, primitive)
 
     def bind(
         self, arguments: Arguments, accumulate: str = "auto", dtype: DType | None = None
@@ -41,7 +42,6 @@ class Operand(Alike):
 
         Raises as the API page says.
         """
-        self.settle()
         context = arguments.context
         key = (arguments.signature, accumulate, dtype, context.facts.fp64)
         entry = self._bound.get(key)

@@ -8,7 +8,7 @@ from typing import Any
 
 from clmapreduce.errors import ClMapReduceError, ModeError
 from clmapreduce.formula.trace import as_value, call
-from clmapreduce.functions.keys import Alike
+from clmapreduce.functions.held import Alike
 from clmapreduce.modes import ASKS, names_of
 from clmapreduce.primitives.map import Map
 from clmapreduce.primitives.recurrences.starts import based
@@ -34,6 +34,9 @@ class Parts(Alike):
     def alike(self) -> Hashable | None:
         keys = [part.alike() for part in self.parts]
         return None if None in keys else (Parts, *keys)
+
+    def frozen(self) -> Parts:
+        return Parts([part.frozen() for part in self.parts])
 
     def arguments(self, values: Sequence[Any], length: int | None) -> tuple[Sequence[Any], int | None]:
         """(values, length) of a call: an Unfold in front takes the length as its last argument."""

@@ -26,6 +26,7 @@ from clmapreduce.formula.formula import value_dtype
 from clmapreduce.formula.guard import check_guards, guarded
 from clmapreduce.formula.tables.take import check_tables
 from clmapreduce.formula.trace import as_value, call, name_of
+from clmapreduce.functions.held import frozen_function
 from clmapreduce.functions.keys import function_key
 from clmapreduce.functions.portable import Portable, rebuilt
 from clmapreduce.modes import Scope
@@ -70,6 +71,9 @@ class Pipeline(Primitive):
     def alike(self) -> Hashable | None:
         key = function_key(self.function)
         return None if key is None else (type(self), key, self.batch)
+
+    def frozen(self) -> Pipeline:
+        return Pipeline(frozen_function(self.function), self.batch)
 
     def _repr_html_(self) -> str:
         """What a notebook shows: the parts in order. What `compile` gives shows its launches."""
@@ -198,7 +202,6 @@ class Pipeline(Primitive):
     # ----------------------------------------------------------------------------------------------- tracing
     def traced(self, arguments: Arguments, accumulate: Accumulate) -> TracedPipeline:
         """The pipeline for arguments of these kinds."""
-        self.settle()
         context = arguments.context
         key = (arguments.signature, arguments.line == 1, accumulate, context.device.fp64, context.facts.computes_halves)
         traced = self._traced.get(key) or self._traced.get((key, arguments.line))

@@ -74,12 +74,15 @@ class Reduce(Primitive):
         return self._operand.op
 
     def alike(self) -> Hashable | None:
-        key = self._operand.alike()
+        key = self._operand.op.alike()
         return None if key is None else (type(self), key)
 
-    @property
-    def same(self) -> Hashable:
-        return type(self), self._operand.same
+    def frozen(self) -> Reduce:
+        return Reduce(self._operand.op.frozen())
+
+    def _held_now(self) -> Any:
+        held = super()._held_now()
+        return held if held is not self else self._operand.first(Reduce, self)
 
     def __repr__(self) -> str:
         return f"Reduce({self.op.name!r})"

@@ -47,12 +47,15 @@ class Scan(Primitive):
         self.exclusive = switch(exclusive, "exclusive")
 
     def alike(self) -> Hashable | None:
-        key = self._operand.alike()
+        key = self._operand.op.alike()
         return None if key is None else (type(self), key, self.exclusive)
 
-    @property
-    def same(self) -> Hashable:
-        return type(self), self._operand.same, self.exclusive
+    def frozen(self) -> Scan:
+        return Scan(self._operand.op.frozen(), self.exclusive)
+
+    def _held_now(self) -> Any:
+        held = super()._held_now()
+        return held if held is not self else self._operand.first((Scan, self.exclusive), self)
 
     def __repr__(self) -> str:
         return f"Scan({self._operand.op.name!r}{', exclusive=True' if self.exclusive else ''})"

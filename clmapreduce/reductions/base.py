@@ -8,7 +8,7 @@ operator. Its three functions are traced formulas, so the same few lines render 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, TypeAlias
 
@@ -19,6 +19,7 @@ from clmapreduce.errors import DTypeError
 from clmapreduce.formula.content import HasContent
 from clmapreduce.formula.functions import as_node
 from clmapreduce.formula.node import Node, Record, Value
+from clmapreduce.functions.held import Alike
 
 Accumulate: TypeAlias = Literal["auto", "fast", "compensated", "double"]
 
@@ -108,10 +109,16 @@ class OneByOne(Bound):
         """The accumulator of one value."""
 
 
-class ReductionOp(ABC):
+class ReductionOp(Alike, ABC):
     """A reduction by name. `bind` raises DTypeError for values it cannot reduce."""
 
     name: str
+
+    def alike(self) -> Hashable | None:
+        return self
+
+    def frozen(self) -> ReductionOp:
+        return self
 
     @abstractmethod
     def bind(self, value: DType, accumulate: Accumulate, fp64: bool) -> Bound:

@@ -13,7 +13,8 @@ from clmapreduce.errors import ArgumentError, DTypeError, FormulaError
 from clmapreduce.formula.functions import as_node, cast
 from clmapreduce.formula.node import Index, Literal, Node, Record, Value, components, postorder, rebuild
 from clmapreduce.formula.trace import as_value, call, check_arity
-from clmapreduce.functions.keys import Alike, function_key, value_key
+from clmapreduce.functions.held import frozen_function
+from clmapreduce.functions.keys import function_key, value_key
 from clmapreduce.functions.portable import Portable
 from clmapreduce.reductions.base import Accumulate, Bound, Component, OneByOne, ReductionOp
 from clmapreduce.reductions.laws.check import check_laws, wide
@@ -129,7 +130,7 @@ def _untyped(dtype: DType) -> DType:
     return np.dtype([(name, object, dtype[name].shape) for name in dtype.names])
 
 
-class Operator(ReductionOp, Alike):
+class Operator(ReductionOp):
     """A user's monoid.
 
     combine: traced on two values (`lambda a, b: a + b`). For a structured dtype, subscripts of its arguments give
@@ -170,6 +171,10 @@ class Operator(ReductionOp, Alike):
         if combine is None or identity is None:
             return None
         return type(self), combine, identity, self.dtype, self.commutative, self.check, self.name
+
+    def frozen(self) -> Operator:
+        combine = frozen_function(self.combine)
+        return type(self)(combine, self.identity, self.dtype, self.commutative, self.name, self.check)
 
     def __getstate__(self) -> dict[str, Any]:
         return {**self.__dict__, "combine": Portable(self.combine)}

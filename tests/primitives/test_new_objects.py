@@ -182,6 +182,40 @@ def test_what_an_operator_read_early_reaches_no_other(context: cm.Context) -> No
         assert first(cm.Reduce(build())(x)) == 2
 
 
+SEGMENTED: dict[str, Callable[[Any, Any, Any, float], Any]] = {
+    "operator": lambda x, ends, keys, k: cm.segmented_reduce(x, ends, cm.Operator(lambda a, b: 0 * (a + b) + k, 0, check=False)),
+    "map": lambda x, ends, keys, k: cm.segmented_reduce(x, ends, "maximum", map=lambda a: k * a),
+    "by key": lambda x, ends, keys, k: cm.reduce_by_key(keys, x, "maximum", map=lambda a: k * a)[1],
+    "operator by key": lambda x, ends, keys, k: cm.reduce_by_key(keys, x, cm.Operator(cm.math.maximum, k, check=False))[1],
+    "scan": lambda x, ends, keys, k: cm.segmented_scan(
+        x, ends, cm.Operator(cm.math.maximum, k, check=False), exclusive=True
+    ),
+    "equal": lambda x, ends, keys, k: k + 0 * cm.reduce_by_key(keys, x, equal=lambda a, b: a + k == b + k)[1],
+}
+
+
+@pytest.mark.parametrize("name", SEGMENTED)
+def test_functions_of_segments(name: str, context: cm.Context) -> None:
+    """Operators and functions that are built anew: numbers tell them apart."""
+    context = cm.Context(context.device)
+    x, ends = cm.array(np.ones(100, np.float32), context), cm.array(np.arange(0, 101, 10), context)
+    keys = cm.array(np.repeat(np.arange(10), 10), context)
+    for _ in range(4):
+        for k in (2.0, 3.0, 2.0):
+            assert first(SEGMENTED[name](x, ends, keys, k)) == k
+
+
+def test_operators_of_segments_are_built_once(context: cm.Context, prepared: list[Any]) -> None:
+    context = cm.Context(context.device)
+    x, ends = cm.array(np.ones(100, np.float32), context), cm.array(np.arange(0, 101, 10), context)
+    for turn in range(5):
+        result = cm.segmented_reduce(x, ends, cm.Operator(lambda a, b: a + b, identity=0), map=lambda a: 2 * a)
+        np.testing.assert_array_equal(result.to_numpy(), np.full(10, 20, np.float32))
+        if turn == 1:
+            del prepared[:]
+    assert not prepared
+
+
 def test_errors_come_from_new_objects_too(context: cm.Context) -> None:
     x = ones(context)
     for _ in range(4):
@@ -192,5 +226,5 @@ def test_errors_come_from_new_objects_too(context: cm.Context) -> None:
 
 
 def test_operators_by_name_are_shared() -> None:
-    assert cm.Reduce("sum").same == cm.Reduce("add").same != cm.Reduce("max").same
-    assert cm.Scan("sum").same != cm.Scan("sum", exclusive=True).same != cm.Reduce("sum").same
+    assert cm.Reduce("sum").held == cm.Reduce("add").held != cm.Reduce("max").held
+    assert cm.Scan("sum").held != cm.Scan("sum", exclusive=True).held != cm.Reduce("sum").held

@@ -36,12 +36,12 @@ def quickly_repeated(call: Callable[P, T]) -> Callable[P, T]:
             if own is None:
                 return call(*args, **keywords)
             words = own
-        operation: Any = args[0]
-        same: Hashable = operation.same
+        primitive: Any = args[0]
+        held = primitive.held
         values: Any = args[1:]
-        key, context = request_of((same, *values), words)
+        key, context = request_of((held, *values), words)
         if context is None:
-            key, context = _request_with_numbers(same, values, words)
+            key, context = _request_with_numbers(held, values, words)
         if context is None or not (out is None or _may_hold(out, context)):
             return call(*args, **keywords)
         ready: ReadyCall | None = context.caches().quick.get(key)
@@ -50,8 +50,8 @@ def quickly_repeated(call: Callable[P, T]) -> Callable[P, T]:
             return cast("T", results[0] if len(results) == 1 else tuple(results))
         result = call(*args, **keywords)
         mode: Any = keywords.get("mode", "auto")
-        ready = ready_call(same, values, mode, {name: keywords.get(name, plain[name]) for name in plain})
-        if ready is not None and operation.same == same:
+        ready = ready_call(held, values, mode, {name: keywords.get(name, plain[name]) for name in plain})
+        if ready is not None:
             context.caches().quick.put(key, ready)
         return result
 
@@ -73,14 +73,14 @@ def request_of(operation: Sequence[Any], words: tuple[Hashable, ...] = ()) -> tu
 
 
 def _request_with_numbers(
-    same: Hashable, values: Sequence[Any], words: tuple[Hashable, ...]
+    what: Hashable, values: Sequence[Any], words: tuple[Hashable, ...]
 ) -> tuple[Hashable, Context | None]:
     """As `request_of`, of values among which there are numbers."""
     numbers = [None if type(value) in KINDS else (kind_of_number(value),) for value in values]
     if (None,) in numbers or not any(numbers):
         return None, None
     arrays = [value for value, number in zip(values, numbers, strict=True) if number is None]
-    return request_of((same, *arrays), (*words, *numbers))
+    return request_of((what, *arrays), (*words, *numbers))
 
 
 def _may_hold(out: Any, context: Context) -> bool:

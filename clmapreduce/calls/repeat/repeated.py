@@ -22,7 +22,6 @@ from clmapreduce.device.host_array import check_file
 from clmapreduce.device.plans.cache import Cache
 from clmapreduce.device.runtime import translated
 from clmapreduce.formula.formula import Access
-from clmapreduce.functions.keys import Alike
 
 Prepare = Callable[[], "Prepared | list[Any]"]
 
@@ -49,12 +48,11 @@ class HostCall:
 
 
 def run(
-    operation: Alike, values: Sequence[Any], options: Options, more: Mapping[str, Any], prepare: Prepare
+    what: Hashable, values: Sequence[Any], options: Options, more: Mapping[str, Any], prepare: Prepare
 ) -> list[Any]:
-    """The results of a call. more: its keywords beside the options. prepare: everything up to the launch; the results
-    where nothing needs launching.
+    """The results of a call. what: the primitive that is held for all equal ones. more: its keywords beside the
+    options. prepare: everything up to the launch; the results where nothing needs launching.
     """
-    what = operation.same
     context, request = _request(what, values, options, more)
     if context is None:
         prepared = prepare()
@@ -77,8 +75,6 @@ def run(
     prepared = prepare()
     if not isinstance(prepared, Prepared):
         return prepared
-    if operation.same != what:
-        return prepared.run()
     if not known:  # many calls are made once: what the next one needs is not made for them
         repeated.put(request, None)
     elif ready is None and prepared.is_plain and _is_of_its_arrays(prepared, values):

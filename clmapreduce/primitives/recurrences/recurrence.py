@@ -64,6 +64,9 @@ class Recurrence(Primitive):
     def alike(self) -> Hashable:
         return type(self), self.order, self.kind
 
+    def frozen(self) -> Recurrence:
+        return Recurrence(self.order, self.kind)
+
     def __repr__(self) -> str:
         return f"Recurrence(order={self.order}{'' if self.kind == 'linear' else f', kind={self.kind!r}'})"
 

@@ -51,7 +51,7 @@ def segmented_scan(
     offsets, data = inputs.arrays
     shape = geometry(offsets, len(data), None, False, True, options)
     settled(shape.check)
-    return _scanned(data, shape.offsets, shape.segments, operator(op), exclusive, replace(options, out=out))
+    return _scanned(data, shape.offsets, shape.segments, operator(op).held, exclusive, replace(options, out=out))
 
 
 @needs_host_room
@@ -77,7 +77,7 @@ def scan_by_key(
         raise ShapeError(f"values has length {len(data)}, keys has {len(own)}; they must agree")
     starts = np.asarray(run_lengths(own, equal=equal, mode=mode, context=inputs.context, wait_for=wait_for)[2])
     options = Options(mode, inputs.context, wait_for, out)
-    return _scanned(data, np.append(starts, len(own)), len(starts), operator(op), exclusive, options)
+    return _scanned(data, np.append(starts, len(own)), len(starts), operator(op).held, exclusive, options)
 
 
 def _gathered(arrays: Sequence[Any], context: Context | None, names: Sequence[str]) -> Gathered:

@@ -18,14 +18,14 @@ FLAG = np.dtype(np.uint8)
 
 class BoundRestarted(OneByOne):
     """A bound operator of values beside their places in a record. An accumulator also tells whether a segment begins in
-    it: then what comes before is dropped (Blelloch 1990, segmented scans).
+    it: then what comes before is dropped (Blelloch 1990, segmented scans). place: the dtype of places.
     """
 
     commutative = False
 
-    def __init__(self, bound: Bound) -> None:
+    def __init__(self, bound: Bound, place: DType) -> None:
         self._bound = bound
-        self.value, self.result = record({VALUE: bound.value, PLACE: INT64}), bound.result
+        self.value, self.result = record({VALUE: bound.value, PLACE: place}), bound.result
         self.components = (*bound.components, Component(BEGINS, FLAG, 0))
         self.has_identity, self.chain = bound.has_identity, bound.chain
 
@@ -53,14 +53,16 @@ class Restarted(ReductionOp):
         self.name, self._op = op.name, op
 
     def bind(self, value: DType, accumulate: Accumulate, fp64: bool) -> Bound:
-        return BoundRestarted(self._op.bind(value[VALUE], accumulate, fp64))
+        return BoundRestarted(self._op.bind(value[VALUE], accumulate, fp64), value[PLACE])
 
 
 def placed_value(value: Value, place: Node) -> Record:
-    """A value beside its place in its segment, as the operator takes it. Raises DTypeError for records."""
+    """A value beside its place in its segment, as the operator takes it; or beside a number that is 0 where a segment
+    begins, if the operator reads no places. Raises DTypeError for records.
+    """
     if isinstance(value, Record):
         raise DTypeError("segments of records are not scanned; scan their fields one by one")
-    return Record({VALUE: value, PLACE: cast(place, INT64)})
+    return Record({VALUE: value, PLACE: place if place.dtype == FLAG else cast(place, INT64)})
 
 
 @lru_cache(maxsize=256)

@@ -31,7 +31,7 @@ ORACLES: dict[str, Any] = {
     "map": lambda x: x * x + 1,
     "index": lambda x: x * np.arange(len(x)),
     "map and reduce": lambda x: np.argmax(abs(x) + np.arange(len(x))),
-    "scan": np.cumsum,
+    "scan": lambda x: np.cumsum(x, dtype=np.longdouble).astype("f8"),
     "norm": lambda x: x / np.sqrt(np.sum(x * x)),
 }
 

@@ -88,12 +88,12 @@ def test_the_corpus_is_large() -> None:
 
 @pytest.mark.parametrize("text", CORPUS, ids=lambda text: ascii(text[:40]))
 def test_nothing_outside_the_grammar_gets_through(text: str) -> None:
-    begin = time.perf_counter()
+    begin = time.process_time()
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         with pytest.raises(FormulaError) as failure:
             nodes_of(text)
-    assert time.perf_counter() - begin < 1.0
+    assert time.process_time() - begin < 1.0
     assert len(str(failure.value)) < 2 * MAX_LENGTH + 4000
 
 
@@ -232,8 +232,18 @@ def single(function: Any) -> Any:
 
 
 IN_FLOATS = ("sqrt", "exp", "sin", "arctan", "tanh", "rint", "hypot", "arctan2")
+def where(condition: Any, chosen: Any, otherwise: Any) -> Any:
+    """NumPy's, but it refuses integers that do not fit, as sums do; np.where takes their last bits."""
+    dtype = np.result_type(chosen, otherwise)
+    for value in (chosen, otherwise):
+        if type(value) is int and dtype.kind in "iu":
+            dtype.type(value)
+    return np.where(condition, chosen, otherwise)
+
+
 NAMESPACE = {name: getattr(np, name) for name in FUNCTIONS if name != "erf"}
 NAMESPACE |= {name: single(getattr(np, name)) for name in IN_FLOATS}
+NAMESPACE |= {"where": where}
 CONSTANTS = ["0", "1", "2", "3", "7", "100", "0.5", "2.5", "1e-3", "True", "False"]
 UNARY = ["sqrt", "exp", "sin", "arctan", "floor", "ceil", "abs", "isnan", "tanh", "negative", "rint", "logical_not"]
 BINARY = ["minimum", "maximum", "hypot", "arctan2", "less", "equal", "add", "divide", "mod", "logical_and"]
@@ -264,11 +274,11 @@ def expressions(draw: st.DrawFn, depth: int = 4) -> str:
 
 
 def numpys(text: str) -> Any:
-    """What Python and NumPy make of the text; None where they refuse."""
+    """What Python and NumPy make of the text; None where they refuse. NumPy may import what it raises."""
     try:
         with np.errstate(all="ignore"), warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            return eval(text, {"__builtins__": {}, **NAMESPACE, **VALUES})
+            return eval(text, {"__builtins__": {"__import__": __import__}, **NAMESPACE, **VALUES})
     except (TypeError, ArithmeticError, ValueError):
         return None
 

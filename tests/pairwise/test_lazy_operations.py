@@ -210,6 +210,6 @@ def test_signs_that_cancel(dim: int, rng: np.random.Generator, context: cm.Conte
     """In loops over long vectors the constant factors may multiply to 1, and then are no factor."""
     x, y, p = rng.normal(size=(4, dim)), rng.normal(size=(6, dim)), rng.normal(size=dim)
     how = {"axis": 1, "context": context, "mode": mode}
-    np.testing.assert_allclose(((-cm.Vi(x)) * (-cm.Vj(y))).sum(**how), x * y.sum(0), rtol=1e-12)
+    np.testing.assert_allclose(((-cm.Vi(x)) * (-cm.Vj(y))).sum(**how), x * y.sum(0), rtol=1e-12, atol=1e-12)
     result = (cm.Vi(x) * (-cm.Pm(p)) * -1.0 * cm.Vj(y)).sum(**how)
-    np.testing.assert_allclose(result, x * p * y.sum(0), rtol=1e-12)
+    np.testing.assert_allclose(result, x * p * y.sum(0), rtol=1e-12, atol=1e-12)

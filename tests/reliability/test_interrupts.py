@@ -36,8 +36,8 @@ print("right")
 @pytest.mark.parametrize("part", ["to_numpy", "call"])
 def test_device_arrays(program: Program, part: str) -> None:
     lines = """
-x, y, b = map(cm.array, (x, y, b))
 try:
+    x, y, b = map(cm.array, (x, y, b))
     sums = gaussian(x, y).__matmul__(b) if PART == "to_numpy" else gaussian(x, y).sum(axis=1, progress=interrupt)
     print("not here")
 except KeyboardInterrupt:

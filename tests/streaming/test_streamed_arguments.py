@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import array
+import gc
 import mmap
 import os
 from pathlib import Path
@@ -109,6 +110,8 @@ def test_the_limit_of_the_environment_counts_too(
     context: cm.Context, mode: str, monkeypatch: pytest.MonkeyPatch, rng: np.random.Generator
 ) -> None:
     x = rng.integers(-99, 99, LENGTH)
+    context.wait()
+    gc.collect()
     context.queue.arena.trim()  # memory that other tests freed may serve again
     monkeypatch.setenv("CLMR_MEMORY_LIMIT", str(context.queue.arena.reserved_bytes + (3 << 20)))
     assert "streamed" in cm.Scan("sum").explain(x, context=context, mode=mode)

@@ -7,6 +7,8 @@ from collections.abc import Callable, Hashable, Mapping, Sequence
 from functools import wraps
 from typing import Any, ParamSpec, TypeVar, cast
 
+import numpy as np
+
 from clmapreduce.calls.options import Options
 from clmapreduce.calls.repeat.ready import KINDS, ReadyCall
 from clmapreduce.calls.repeat.repeated import ready_call
@@ -76,11 +78,16 @@ def _request_with_numbers(
     what: Hashable, values: Sequence[Any], words: tuple[Hashable, ...]
 ) -> tuple[Hashable, Context | None]:
     """As `request_of`, of values among which there are numbers."""
-    numbers = [None if type(value) in KINDS else (kind_of_number(value),) for value in values]
-    if (None,) in numbers or not any(numbers):
-        return None, None
-    arrays = [value for value, number in zip(values, numbers, strict=True) if number is None]
-    return request_of((what, *arrays), (*words, *numbers))
+    arrays: list[Any] = []
+    numbers: tuple[Hashable, ...] = ()
+    for value in values:
+        kind = None
+        if type(value) in KINDS:
+            arrays.append(value)
+        elif type(value) is np.ndarray or (kind := kind_of_number(value)) is None:
+            return None, None
+        numbers += (kind,)
+    return request_of((what, *arrays), (*words, numbers))
 
 
 def _may_hold(out: Any, context: Context) -> bool:

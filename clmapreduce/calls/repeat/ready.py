@@ -149,7 +149,7 @@ class ReadyCall:
         self, context: Context, values: Sequence[Any], wait_for: Sequence[Any], out: DeviceArray | None = None
     ) -> list[DeviceArray]:
         """As a call on arrays, for arrays and numbers in the order of the arguments."""
-        places = {k for k, _, _ in self.numbers if k < len(values)}
+        places = {k for k, _, _ in self.numbers if k < len(values)} if self.numbers else ()
         if not places:
             return self(context, values, wait_for, out)
         instead = {name: as_argument(values[k], dtype) for k, name, dtype in self.numbers if k in places}

@@ -34,6 +34,7 @@ class StagedCall:
         self._plan = prepared.executable.key
         self._constants = {f"in{k}": argument.numbers for k, argument in enumerate(inputs)}
         self._numbers = numbers_of(inputs)
+        self._names = tuple(name for _, name, _ in self._numbers)
         numbers = {k for k, _, _ in self._numbers}
         arrays = {k: argument.value for k, argument in enumerate(inputs) if k not in numbers}
         self._inputs = {k: aligned_empty(array.shape, array.dtype) for k, array in arrays.items()}
@@ -63,9 +64,7 @@ class StagedCall:
         try:
             for k, own in self._inputs.items():
                 np.copyto(own, values[k])
-            count = len(values)
-            numbers = {name: as_argument(values[k], dtype) for k, name, dtype in self._numbers if k < count}
-            self._run(context, executable, wait_for, numbers)
+            self._run(context, executable, wait_for, values)
             results = [result.copy() if result.shape else result[()] for result in self._results]
         except BaseException:
             self.is_over = True
@@ -74,17 +73,19 @@ class StagedCall:
         return results
 
     def _run(
-        self, context: Context, executable: Executable, wait_for: Sequence[Any], numbers: Mapping[str, Any]
+        self, context: Context, executable: Executable, wait_for: Sequence[Any], values: Sequence[Any]
     ) -> None:
-        """Launches, and waits. numbers: arguments of this call."""
-        queue, slots = context.queue, {**self._slots, **numbers}
+        """Launches, and waits. values: of which the numbers are arguments of this call."""
+        queue, slots = context.queue, {**self._slots}
+        for k, name, dtype in self._numbers:
+            if k < len(values):
+                slots[name] = as_argument(values[k], dtype)
         with translated():
             for name, table in executable.tables.items():
                 slots[name] = table.buffer
-            names = tuple(name for _, name, _ in self._numbers)
             scratch: Mapping[str, Any] = {name: take(queue, n) for name, n in executable.plan.scratch.items()}
             try:
-                executable.repeated(self._constants, names).submit({**slots, **scratch}, wait_for).wait()
+                executable.repeated(self._constants, self._names).submit({**slots, **scratch}, wait_for).wait()
             finally:
                 for buffer in scratch.values():
                     queue.arena.give(buffer)

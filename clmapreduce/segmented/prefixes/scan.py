@@ -41,6 +41,9 @@ from clmapreduce.segmented.lines import Row, mapped
 from clmapreduce.segmented.runs import Equal, changes_between, difference, keys_on_device
 from clmapreduce.sorting.codes import codes_of
 
+FEW = 1 << 16
+"""Elements up to which one launch that writes places takes no longer than two that write bytes."""
+
 
 @needs_host_room
 def segmented_scan(
@@ -149,7 +152,7 @@ def _scanned(data: Any, begins: Any, segments: int, op: ReductionOp, exclusive: 
     if not segments:
         begins, segments = np.zeros(2, INT32), 1
     begins = array(begins, context) if isinstance(begins, np.ndarray) else begins
-    if isinstance(op, Argument):  # whose values have places
+    if isinstance(op, Argument) or length <= FEW:  # values have places, or to write them is one launch
         nowhere = array(np.zeros(segments, INT32), context)
         places = expanded(begins, nowhere, length, length, replace(options, out=None))
     else:

@@ -80,3 +80,23 @@ ${_other_powers(T)}
 % endif
 }
 </%def>
+## x^y by the library's power, where that of other numbers than those between 0 and infinity is slow.
+<%def name="pow_of_usual(T, widest)">
+<%
+I = words.module.integers(T)
+size = words.module.bits(T)[3]
+%>
+INLINE ${T} cmr_pow_${T}(${T} x, ${T} y) {
+% if words.module.wide(T, widest):
+${words.halved(T, "pow", ["x", "y"])}
+% else:
+    ${T} power;
+    if (cmr_any_${I}(((x > (${T})(0)) & (x < (${T})(INFINITY))) == 0)) {
+        const ${T} one = (${T})(1), a = as_${T}(as_${I}(x) & ${size});
+        power = pow((a > (${T})(0)) & (a < (${T})(INFINITY)) ? a : one, y);
+${_other_powers(T)}
+    } else power = pow(x, y);
+    return power;
+% endif
+}
+</%def>

@@ -23,15 +23,28 @@ ${functions.cos(T)}
 </%def>
 <%def name="mod(T)">${remainders.mod(T, 64) if T.startswith(("float", "double")) else division.mod(T)}</%def>
 <%def name="floor_divide(T)">${remainders.floor_divide(T, 64) if T.startswith(("float", "double")) else division.floor_divide(T)}</%def>
-<%def name="pow(T)">${powers.pow(T, 64)}</%def>
+## The library computes on 512 bits at once where the processor does: two calls on 256 take twice as long.
+<%def name="ln(T)">${functions._library(T, "ln", "log", ["x"], 64)}</%def>
+<%def name="log1p(T)">${functions._library(T, "log1p", "log1p", ["x"], 64)}</%def>
+<%def name="log2(T)">${functions._library(T, "log2", "log2", ["x"], 64)}</%def>
+<%def name="log10(T)">${functions._library(T, "log10", "log10", ["x"], 64)}</%def>
+<%def name="asinh(T)">${functions._library(T, "asinh", "asinh", ["x"], 64)}</%def>
+<%def name="acosh(T)">${functions._library(T, "acosh", "acosh", ["x"], 64)}</%def>
+<%def name="atanh(T)">${functions._library(T, "atanh", "atanh", ["x"], 64)}</%def>
+## Its powers of negative numbers, 0, infinity and NaN are slow, and those of single numbers.
+<%def name="pow(T)">${powers.pow(T, 64) if T in ("float", "double") else powers.pow_of_usual(T, 64)}</%def>
 <%def name="expm1(T)">${exponentials.expm1(T, 64)}</%def>
-<%def name="sinh(T)">${exponentials.sinh(T, 64)}</%def>
 <%def name="tanh(T)">${exponentials.tanh(T, 64)}</%def>
-## These in float alone.
-<%def name="cosh(T)">${exponentials.cosh(T, 64) if T.startswith("float") else functions.cosh(T)}</%def>
-<%def name="atan(T)">${arctangents.atan(T, 64) if T.startswith("float") else functions.atan(T)}</%def>
-<%def name="atan2(T)">${arctangents.atan2(T, 64) if T.startswith("float") else functions.atan2(T)}</%def>
+<%def name="sinh(T)">${exponentials.sinh(T, 64)}</%def>
+## These in float alone: the library's errors are larger there.
+<%def name="cosh(T)">${exponentials.cosh(T, 64) if T.startswith("float") else functions._library(T, "cosh", "cosh", ["x"], 64)}</%def>
+<%def name="atan(T)">${arctangents.atan(T, 64) if T.startswith("float") else functions._library(T, "atan", "atan", ["x"], 64)}</%def>
+<%def name="atan2(T)">${arctangents.atan2(T, 64) if T.startswith("float") else functions._library(T, "atan2", "atan2", ["y", "x"], 64)}</%def>
 <%def name="tan(T)">${turns.turn(T, "tan", 64) if T.startswith("float") else functions.tan(T)}</%def>
+## One instruction and a test on 512 bits.
+<%def name="any(T)">
+INLINE int cmr_any_${T}(${T} m) { return ${"m != 0" if T in ("int", "long") else "any(m)"}; }
+</%def>
 ## In the inner loops of pairs.
 <%def name="exp2_decay(T)">${fast_exponentials._exp2_decay(T)}</%def>
 <%def name="log_fast(T)">${fast.log_fast(T, 64)}</%def>

@@ -1,14 +1,14 @@
 ## OpenCL's own functions, and those for the inner loops of pairs, where a vendor has no faster ones.
 <%! from cl_templates.vectors import split %>
-## Library functions; calls on 512 bits are split into halves, because PoCL's compiler needs that.
-<%def name="_library(T, name, called, arguments)">
+## Library functions; calls on more than `widest` bytes are split into halves: PoCL's compiler needs that from 64 on.
+<%def name="_library(T, name, called, arguments, widest=32)">
 <%
 S, lanes = split(T)
 half = S + (str(lanes // 2) if lanes > 2 else "")
 names = ", ".join(arguments)
 %>
 INLINE ${T} cmr_${name}_${T}(${", ".join(f"{T} {a}" for a in arguments)}) {
-% if lanes * (8 if S == "double" else 4) > 32:
+% if lanes * (8 if S == "double" else 4) > widest:
     return (${T})(${", ".join(f"cmr_{name}_{half}({', '.join(f'{a}.{part}' for a in arguments)})" for part in ("lo", "hi"))});
 % else:
     return ${called}(${names});

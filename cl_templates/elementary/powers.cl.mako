@@ -91,7 +91,7 @@ INLINE ${T} cmr_pow_${T}(${T} x, ${T} y) {
 ${words.halved(T, "pow", ["x", "y"])}
 % else:
     ${T} power;
-    if (cmr_any_${I}(((x > (${T})(0)) & (x < (${T})(INFINITY))) == 0)) {
+    if (any(((x > (${T})(0)) & (x < (${T})(INFINITY))) == 0)) {
         const ${T} one = (${T})(1), a = as_${T}(as_${I}(x) & ${size});
         power = pow((a > (${T})(0)) & (a < (${T})(INFINITY)) ? a : one, y);
 ${_other_powers(T)}

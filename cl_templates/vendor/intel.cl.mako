@@ -41,10 +41,6 @@ ${functions.cos(T)}
 <%def name="atan(T)">${arctangents.atan(T, 64) if T.startswith("float") else functions._library(T, "atan", "atan", ["x"], 64)}</%def>
 <%def name="atan2(T)">${arctangents.atan2(T, 64) if T.startswith("float") else functions._library(T, "atan2", "atan2", ["y", "x"], 64)}</%def>
 <%def name="tan(T)">${turns.turn(T, "tan", 64) if T.startswith("float") else functions.tan(T)}</%def>
-## One instruction and a test on 512 bits.
-<%def name="any(T)">
-INLINE int cmr_any_${T}(${T} m) { return ${"m != 0" if T in ("int", "long") else "any(m)"}; }
-</%def>
 ## In the inner loops of pairs.
 <%def name="exp2_decay(T)">${fast_exponentials._exp2_decay(T)}</%def>
 <%def name="log_fast(T)">${fast.log_fast(T, 64)}</%def>

@@ -15,7 +15,7 @@ from clmapreduce.errors import FormulaError
 from clmapreduce.formula.formula import Formula, Input
 from clmapreduce.formula.functions import alike, as_node
 from clmapreduce.formula.node import Extended, Node, Value, rebuild
-from clmapreduce.functions.held import held_function
+from clmapreduce.functions.snapshots import shared_function
 
 _SUBSCRIPTS = {
     f"{kind!r} object is not subscriptable" for kind in ("Node", "Symbol", "Apply", "Literal", "Index", "Result")
@@ -88,7 +88,7 @@ def own(function: Callable[..., Any]) -> Callable[..., Any]:
     other callables, which may compare equal or have no hash, one that equals only itself.
     """
     if isinstance(function, FunctionType | BuiltinFunctionType | MethodType):
-        return held_function(function)
+        return shared_function(function)
     return _Own(function)
 
 

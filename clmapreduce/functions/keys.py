@@ -47,7 +47,7 @@ _DEEPEST = 8
 class Keyed:
     """Something that is computed, and may be the same as what others compute."""
 
-    def alike(self) -> Hashable | None:
+    def key(self) -> Hashable | None:
         """A key for all that compute the same now. None: this one may compute something of its own."""
         return None
 
@@ -125,7 +125,7 @@ def is_own(names: Mapping[str, Any]) -> bool:
 def _callable(function: Any) -> Hashable:
     """The key of what is callable, but no function of Python: itself, where it has no state."""
     if isinstance(function, Keyed):
-        key = function.alike()
+        key = function.key()
         if key is None:
             raise _NoKey
         return key

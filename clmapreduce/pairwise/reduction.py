@@ -171,7 +171,7 @@ def _cached_operator(reduction: str | Operator) -> PairReduction:
 def _operator(reduction: Any) -> PairReduction:
     """The operator; equal ones are one object, so that kernels are reused. Raises ModeError for any other object."""
     if isinstance(reduction, (str, Operator)):
-        return _cached_operator(reduction.held if isinstance(reduction, Operator) else reduction)
+        return _cached_operator(reduction.representative if isinstance(reduction, Operator) else reduction)
     return pair_reduction(reduction)
 
 

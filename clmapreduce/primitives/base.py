@@ -16,10 +16,10 @@ from clmapreduce.calls.tables import Table
 from clmapreduce.checks import quoted
 from clmapreduce.device.runtime import source_of
 from clmapreduce.errors import ArgumentError, ModeError
-from clmapreduce.functions.held import Alike
+from clmapreduce.functions.snapshots import Internable
 
 
-class Primitive(Alike, ABC):
+class Primitive(Internable, ABC):
     """A primitive, or several composed with `>>`."""
 
     compose: ClassVar[Callable[[Primitive, Any], Any]]
@@ -43,10 +43,10 @@ class Primitive(Alike, ABC):
         """Everything up to the launch; the results themselves where nothing needs launching."""
 
     def _run(self, values: Sequence[Any], options: Options, **more: Any) -> list[Any]:
-        held = self.held
-        if held.checking is not held and any(isinstance(value, Table) and value.checked for value in values):
-            Primitive.check_places(held, values, options, more)
-        return repeated.run(held, values, options, more, lambda: held._prepare(values, options, **more))
+        one = self.representative
+        if one.checking is not one and any(isinstance(value, Table) and value.checked for value in values):
+            Primitive.check_places(one, values, options, more)
+        return repeated.run(one, values, options, more, lambda: one._prepare(values, options, **more))
 
     def explain(self, *values: Any, **keywords: Any) -> Explanation:
         """How a call with these arguments would run: mode, scope, why, and each launch; `.save("plan.svg")` draws it.

@@ -23,9 +23,9 @@ from clmapreduce.formula.formula import value_dtype
 from clmapreduce.formula.guard import guarded
 from clmapreduce.formula.parse import Expression
 from clmapreduce.formula.trace import as_value, call, name_of
-from clmapreduce.functions.held import Alike, frozen_function
 from clmapreduce.functions.keys import function_key
 from clmapreduce.functions.portable import Portable, rebuilt
+from clmapreduce.functions.snapshots import Internable, snapshot_of
 from clmapreduce.planning.lines import MapRequest
 from clmapreduce.planning.mode import choose_mode
 from clmapreduce.primitives.base import Primitive
@@ -56,12 +56,12 @@ class Map(Primitive):
     def __reduce__(self) -> Any:
         return rebuilt, (Map, Portable(self.function) if self.expression is None else self.expression.text)
 
-    def alike(self) -> Hashable | None:
+    def key(self) -> Hashable | None:
         key = self.expression.text if self.expression is not None else function_key(self.function)
         return None if key is None else (type(self), key)
 
-    def frozen(self) -> Map:
-        return Map(frozen_function(self.function) if self.expression is None else self.expression.text)
+    def snapshot(self) -> Map:
+        return Map(snapshot_of(self.function) if self.expression is None else self.expression.text)
 
     @property
     def _text(self) -> str:
@@ -143,19 +143,19 @@ class Map(Primitive):
         return prepare(arguments, executable, outputs, options, into is None, partly)
 
 
-class Chain(Alike):
+class Chain(Internable):
     """second ∘ first, a tuple spread over second's arguments."""
 
     def __init__(self, first: Map, second: Map) -> None:
         self.first, self.second = first, second
         self.__name__ = f"{first._text} >> {second._text}"
 
-    def alike(self) -> Hashable | None:
-        keys = self.first.alike(), self.second.alike()
+    def key(self) -> Hashable | None:
+        keys = self.first.key(), self.second.key()
         return None if None in keys else (Chain, *keys)
 
-    def frozen(self) -> Chain:
-        return Chain(self.first.frozen(), self.second.frozen())
+    def snapshot(self) -> Chain:
+        return Chain(self.first.snapshot(), self.second.snapshot())
 
     def __call__(self, *values: Any) -> Any:
         results = call(self.first.function, values, repr(self.first))

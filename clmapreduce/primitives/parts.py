@@ -8,7 +8,7 @@ from typing import Any
 
 from clmapreduce.errors import ClMapReduceError, ModeError
 from clmapreduce.formula.trace import as_value, call
-from clmapreduce.functions.held import Alike
+from clmapreduce.functions.snapshots import Internable
 from clmapreduce.modes import ASKS, names_of
 from clmapreduce.primitives.map import Map
 from clmapreduce.primitives.recurrences.starts import based
@@ -17,7 +17,7 @@ from clmapreduce.program.program import varies
 from clmapreduce.program.step import Step
 
 
-class Parts(Alike):
+class Parts(Internable):
     """A chain of primitives. Each takes the result of the one before it.
 
     A Map behind a Reduce gets the reduced value; one that takes more arguments also gets, after it, the vectors that
@@ -31,12 +31,12 @@ class Parts(Alike):
     def __repr__(self) -> str:
         return " >> ".join(map(repr, self.parts))
 
-    def alike(self) -> Hashable | None:
-        keys = [part.alike() for part in self.parts]
+    def key(self) -> Hashable | None:
+        keys = [part.key() for part in self.parts]
         return None if None in keys else (Parts, *keys)
 
-    def frozen(self) -> Parts:
-        return Parts([part.frozen() for part in self.parts])
+    def snapshot(self) -> Parts:
+        return Parts([part.snapshot() for part in self.parts])
 
     def arguments(self, values: Sequence[Any], length: int | None) -> tuple[Sequence[Any], int | None]:
         """(values, length) of a call: an Unfold in front takes the length as its last argument."""

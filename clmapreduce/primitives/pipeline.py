@@ -26,9 +26,9 @@ from clmapreduce.formula.formula import value_dtype
 from clmapreduce.formula.guard import check_guards, guarded
 from clmapreduce.formula.tables.take import check_tables
 from clmapreduce.formula.trace import as_value, call, name_of
-from clmapreduce.functions.held import frozen_function
 from clmapreduce.functions.keys import function_key
 from clmapreduce.functions.portable import Portable, rebuilt
+from clmapreduce.functions.snapshots import snapshot_of
 from clmapreduce.modes import Scope
 from clmapreduce.notebook import columns
 from clmapreduce.planning.mode import choose_mode, choose_scope, group_line
@@ -68,12 +68,12 @@ class Pipeline(Primitive):
         text = repr(self.function) if chained else name_of(self.function)
         return text if chained and not self.batch else f"fuse({text}{', batch=True' if self.batch else ''})"
 
-    def alike(self) -> Hashable | None:
+    def key(self) -> Hashable | None:
         key = function_key(self.function)
         return None if key is None else (type(self), key, self.batch)
 
-    def frozen(self) -> Pipeline:
-        return Pipeline(frozen_function(self.function), self.batch)
+    def snapshot(self) -> Pipeline:
+        return Pipeline(snapshot_of(self.function), self.batch)
 
     def _repr_html_(self) -> str:
         """What a notebook shows: the parts in order. What `compile` gives shows its launches."""

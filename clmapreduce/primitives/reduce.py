@@ -73,16 +73,16 @@ class Reduce(Primitive):
     def op(self) -> ReductionOp:
         return self._operand.op
 
-    def alike(self) -> Hashable | None:
-        key = self._operand.op.alike()
+    def key(self) -> Hashable | None:
+        key = self._operand.op.key()
         return None if key is None else (type(self), key)
 
-    def frozen(self) -> Reduce:
-        return Reduce(self._operand.op.frozen())
+    def snapshot(self) -> Reduce:
+        return Reduce(self._operand.op.snapshot())
 
-    def _held_now(self) -> Any:
-        held = super()._held_now()
-        return held if held is not self else self._operand.first(Reduce, self)
+    def _new_representative(self) -> Any:
+        snapshot = super()._new_representative()
+        return snapshot if snapshot is not self else self._operand.first(Reduce, self)
 
     def __repr__(self) -> str:
         return f"Reduce({self.op.name!r})"

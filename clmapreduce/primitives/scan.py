@@ -46,16 +46,16 @@ class Scan(Primitive):
         self._operand = operand(op)
         self.exclusive = switch(exclusive, "exclusive")
 
-    def alike(self) -> Hashable | None:
-        key = self._operand.op.alike()
+    def key(self) -> Hashable | None:
+        key = self._operand.op.key()
         return None if key is None else (type(self), key, self.exclusive)
 
-    def frozen(self) -> Scan:
-        return Scan(self._operand.op.frozen(), self.exclusive)
+    def snapshot(self) -> Scan:
+        return Scan(self._operand.op.snapshot(), self.exclusive)
 
-    def _held_now(self) -> Any:
-        held = super()._held_now()
-        return held if held is not self else self._operand.first((Scan, self.exclusive), self)
+    def _new_representative(self) -> Any:
+        snapshot = super()._new_representative()
+        return snapshot if snapshot is not self else self._operand.first((Scan, self.exclusive), self)
 
     def __repr__(self) -> str:
         return f"Scan({self._operand.op.name!r}{', exclusive=True' if self.exclusive else ''})"

@@ -19,7 +19,7 @@ from clmapreduce.errors import DTypeError
 from clmapreduce.formula.content import HasContent
 from clmapreduce.formula.functions import as_node
 from clmapreduce.formula.node import Node, Record, Value
-from clmapreduce.functions.held import Alike
+from clmapreduce.functions.snapshots import Internable
 
 Accumulate: TypeAlias = Literal["auto", "fast", "compensated", "double"]
 
@@ -109,15 +109,15 @@ class OneByOne(Bound):
         """The accumulator of one value."""
 
 
-class ReductionOp(Alike, ABC):
+class ReductionOp(Internable, ABC):
     """A reduction by name. `bind` raises DTypeError for values it cannot reduce."""
 
     name: str
 
-    def alike(self) -> Hashable | None:
+    def key(self) -> Hashable | None:
         return self
 
-    def frozen(self) -> ReductionOp:
+    def snapshot(self) -> ReductionOp:
         return self
 
     @abstractmethod

@@ -91,7 +91,7 @@ def segment_operator(op: Op) -> tuple[str, ReductionOp]:
     if isinstance(name, str) and name == MEAN:
         return MEAN, NAMED["sum"]
     own = operator(op)
-    return "" if own is op else own.name, own.held
+    return "" if own is op else own.name, own.representative
 
 
 def bind_segment(name: str, op: ReductionOp, value: DType, accumulate: Accumulate, fp64: bool) -> SegmentOp:

@@ -13,9 +13,9 @@ from clmapreduce.errors import ArgumentError, DTypeError, FormulaError
 from clmapreduce.formula.functions import as_node, cast
 from clmapreduce.formula.node import Index, Literal, Node, Record, Value, components, postorder, rebuild
 from clmapreduce.formula.trace import as_value, call, check_arity
-from clmapreduce.functions.held import frozen_function
 from clmapreduce.functions.keys import function_key, value_key
 from clmapreduce.functions.portable import Portable
+from clmapreduce.functions.snapshots import snapshot_of
 from clmapreduce.reductions.base import Accumulate, Bound, Component, OneByOne, ReductionOp
 from clmapreduce.reductions.laws.check import check_laws, wide
 
@@ -166,14 +166,14 @@ class Operator(ReductionOp):
         self.dtype = None if dtype is None else check_supported(dtype_of(dtype), "the operator")
         self.name = name or getattr(combine, "__name__", "operator").replace("<lambda>", "operator")
 
-    def alike(self) -> Hashable | None:
+    def key(self) -> Hashable | None:
         combine, identity = function_key(self.combine), value_key(self.identity)
         if combine is None or identity is None:
             return None
         return type(self), combine, identity, self.dtype, self.commutative, self.check, self.name
 
-    def frozen(self) -> Operator:
-        combine = frozen_function(self.combine)
+    def snapshot(self) -> Operator:
+        combine = snapshot_of(self.combine)
         return type(self)(combine, self.identity, self.dtype, self.commutative, self.name, self.check)
 
     def __getstate__(self) -> dict[str, Any]:

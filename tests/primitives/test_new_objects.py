@@ -12,7 +12,7 @@ import clmapreduce as cm
 
 FACTOR = 2.0
 FACTORS = [2.0]
-HELD = cm.Map(lambda a: FACTOR * a)
+DOUBLE = cm.Map(lambda a: FACTOR * a)
 TOTAL = cm.Reduce("sum")
 
 BUILT: dict[str, tuple[Callable[[], Any], Callable[[Any], Any]]] = {
@@ -25,12 +25,12 @@ BUILT: dict[str, tuple[Callable[[], Any], Callable[[Any], Any]]] = {
     "scan": (lambda: cm.Scan("sum"), np.cumsum),
     "scan of an operator": (lambda: cm.Scan(cm.Operator(lambda a, b: a + b, identity=0)), np.cumsum),
     "chain": (lambda: cm.Map(lambda a: a * a) >> cm.Reduce("sum"), lambda x: (x * x).sum()),
-    "chain of held parts": (lambda: HELD >> TOTAL, lambda x: 2 * x.sum()),
+    "chain of old parts": (lambda: DOUBLE >> TOTAL, lambda x: 2 * x.sum()),
     "chain with an operator": (
         lambda: cm.Map(lambda a: a * a) >> cm.Reduce(cm.Operator(lambda a, b: a + b, identity=0)), lambda x: (x * x).sum(),
     ),
     "fused": (lambda: cm.fuse(lambda x: x - cm.Reduce("maximum")(x)), lambda x: x - x.max()),
-    "fused parts": (lambda: cm.fuse(lambda x: HELD(x) - TOTAL(x)), lambda x: 2 * x - x.sum()),
+    "fused parts": (lambda: cm.fuse(lambda x: DOUBLE(x) - TOTAL(x)), lambda x: 2 * x - x.sum()),
 }  # fmt: skip
 
 
@@ -118,15 +118,15 @@ def test_globals_are_read_by_new_objects(context: cm.Context, monkeypatch: pytes
     """One that was called keeps what it read."""
     context = cm.Context(context.device)
     x = ones(context)
-    held = cm.Map(lambda a: FACTOR * a)
-    assert first(held(x)) == 2
+    old = cm.Map(lambda a: FACTOR * a)
+    assert first(old(x)) == 2
     for factor in (2.0, 5.0, 2.0, 7.0):
         monkeypatch.setattr(f"{__name__}.FACTOR", factor)
         for _ in range(3):
             assert first(cm.Map(lambda a: FACTOR * a)(x)) == factor
             assert first((cm.Map(lambda a: FACTOR * a) >> cm.Reduce("maximum"))(x)) == factor
-            assert first((HELD >> cm.Reduce("maximum"))(x)) == factor
-            assert first(held(x)) == 2
+            assert first((DOUBLE >> cm.Reduce("maximum"))(x)) == factor
+            assert first(old(x)) == 2
     monkeypatch.setattr(f"{__name__}.FACTORS", [2.0])
     for factor in (2.0, 5.0):
         FACTORS[0] = factor
@@ -226,5 +226,5 @@ def test_errors_come_from_new_objects_too(context: cm.Context) -> None:
 
 
 def test_operators_by_name_are_shared() -> None:
-    assert cm.Reduce("sum").held == cm.Reduce("add").held != cm.Reduce("max").held
-    assert cm.Scan("sum").held != cm.Scan("sum", exclusive=True).held != cm.Reduce("sum").held
+    assert cm.Reduce("sum").representative == cm.Reduce("add").representative != cm.Reduce("max").representative
+    assert cm.Scan("sum").representative != cm.Scan("sum", exclusive=True).representative != cm.Reduce("sum").representative

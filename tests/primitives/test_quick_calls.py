@@ -185,7 +185,7 @@ def test_tuning_drops_them(context: cm.Context, rng: np.random.Generator) -> Non
     x = cm.array(rng.random(100, np.float32), context)
     for _ in range(4):
         total(x)
-    key, _ = quick.request_of((total.held, x))
+    key, _ = quick.request_of((total.representative, x))
     assert isinstance(context.caches().quick.get(key), ReadyCall)
     renew_calls()
     assert context.caches().quick.get(key) is None

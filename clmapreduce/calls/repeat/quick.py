@@ -39,11 +39,11 @@ def quickly_repeated(call: Callable[P, T]) -> Callable[P, T]:
                 return call(*args, **keywords)
             words = own
         primitive: Any = args[0]
-        held = primitive.held
+        representative = primitive.representative
         values: Any = args[1:]
-        key, context = request_of((held, *values), words)
+        key, context = request_of((representative, *values), words)
         if context is None:
-            key, context = _request_with_numbers(held, values, words)
+            key, context = _request_with_numbers(representative, values, words)
         if context is None or not (out is None or _may_hold(out, context)):
             return call(*args, **keywords)
         ready: ReadyCall | None = context.caches().quick.get(key)
@@ -52,7 +52,7 @@ def quickly_repeated(call: Callable[P, T]) -> Callable[P, T]:
             return cast("T", results[0] if len(results) == 1 else tuple(results))
         result = call(*args, **keywords)
         mode: Any = keywords.get("mode", "auto")
-        ready = ready_call(held, values, mode, {name: keywords.get(name, plain[name]) for name in plain})
+        ready = ready_call(representative, values, mode, {name: keywords.get(name, plain[name]) for name in plain})
         if ready is not None:
             context.caches().quick.put(key, ready)
         return result

@@ -50,7 +50,7 @@ class HostCall:
 def run(
     what: Hashable, values: Sequence[Any], options: Options, more: Mapping[str, Any], prepare: Prepare
 ) -> list[Any]:
-    """The results of a call. what: the primitive that is held for all equal ones. more: its keywords beside the
+    """The results of a call. what: the primitive's representative. more: its keywords beside the
     options. prepare: everything up to the launch; the results where nothing needs launching.
     """
     context, request = _request(what, values, options, more)

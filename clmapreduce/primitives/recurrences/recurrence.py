@@ -61,10 +61,10 @@ class Recurrence(Primitive):
         self._traced: dict[DType | None, Traced] = {}
         self._bound: dict[Any, Recurrent] = {}
 
-    def alike(self) -> Hashable:
+    def key(self) -> Hashable:
         return type(self), self.order, self.kind
 
-    def frozen(self) -> Recurrence:
+    def snapshot(self) -> Recurrence:
         return Recurrence(self.order, self.kind)
 
     def __repr__(self) -> str:

@@ -62,7 +62,8 @@ def segmented_scan(
     offsets, data = inputs.arrays
     shape = geometry(offsets, len(data), None, False, True, options)
     settled(shape.check)
-    return _scanned(data, shape.offsets, shape.segments, operator(op).held, exclusive, replace(options, out=out))
+    reduction = operator(op).representative
+    return _scanned(data, shape.offsets, shape.segments, reduction, exclusive, replace(options, out=out))
 
 
 @needs_host_room
@@ -83,13 +84,14 @@ def scan_by_key(
         )  # fmt: skip
         return result if frame is None else frame.alike(result)
     inputs = _gathered([keys, values], context, ("keys", "values"))
-    found, data = inputs.arrays
-    if len(found) != len(data):
-        raise ShapeError(f"values has length {len(data)}, keys has {len(found)}; they must agree")
-    reduction, options = operator(op).held, Options(mode, inputs.context, wait_for, out)
+    key_array, data = inputs.arrays
+    if len(key_array) != len(data):
+        raise ShapeError(f"values has length {len(data)}, keys has {len(key_array)}; they must agree")
+    reduction, options = operator(op).representative, Options(mode, inputs.context, wait_for, out)
     if isinstance(reduction, Argument):  # whose values have places
-        starts = np.asarray(run_lengths(found, equal=equal, mode=mode, context=inputs.context, wait_for=wait_for)[2])
-        return _scanned(data, np.append(starts, len(found)), len(starts), reduction, exclusive, options)
+        lengths = run_lengths(key_array, equal=equal, mode=mode, context=inputs.context, wait_for=wait_for)
+        starts = np.asarray(lengths[2])
+        return _scanned(data, np.append(starts, len(key_array)), len(starts), reduction, exclusive, options)
     places = _inside_runs(inputs, equal, options)
     return _prefixes(data, places, reduction, exclusive, options, inputs.on_device)
 

@@ -1,7 +1,7 @@
-"""Functions, and what they compute, as they are when they are first used: one object for all that are equal then.
+"""Snapshots of functions, and of objects that compute with functions: one snapshot for all that have the same key.
 
-Caches hold what was traced by the object that is held. It reads nothing that can change, so that no other one meets
-what it does not compute.
+Caches belong to snapshots. The globals and variables that a snapshot reads never change, so what was traced stays
+right.
 """
 
 from __future__ import annotations
@@ -14,32 +14,32 @@ from typing import Any, TypeVar
 
 from clmapreduce.functions.keys import Keyed, function_key, is_own, names_in
 
-_HELD = 256
-"""Objects that are held for others: those used last."""
-A = TypeVar("A", bound="Alike")
+_MOST = 256
+"""Snapshots of each kind that are kept: those used last."""
+A = TypeVar("A", bound="Internable")
 F = TypeVar("F")
 
 
-class Alike(Keyed):
-    """Something that is computed. It keeps what its functions read when it was first used."""
+class Internable(Keyed):
+    """An object that computes with functions. It keeps what they read when it was first used."""
 
-    _held: Any = None
+    _representative: Any = None
 
-    def frozen(self: A) -> A:
-        """An equal object whose functions keep what they read now. Only for one that has a key."""
+    def snapshot(self: A) -> A:
+        """An equal object whose functions keep what they read now. Only for an object that has a key."""
         raise NotImplementedError
 
     @property
-    def held(self: A) -> A:
-        """What computes the same for this object and for all that were equal to it when each was first used."""
-        if self._held is None:
-            self._held = self._held_now()
-        held: A = self._held
-        return held
+    def representative(self: A) -> A:
+        """The snapshot of this object's key when it was first used; the object itself if it has no key."""
+        if self._representative is None:
+            self._representative = self._new_representative()
+        representative: A = self._representative
+        return representative
 
-    def _held_now(self) -> Any:
-        key = self.alike()
-        return self if key is None else _held_object(_Entry(key, self))
+    def _new_representative(self) -> Any:
+        key = self.key()
+        return self if key is None else _object_of(_Entry(key, self))
 
 
 class _Entry:
@@ -57,31 +57,31 @@ class _Entry:
         return hash(self.key)
 
 
-@lru_cache(_HELD)
-def _held_object(entry: _Entry) -> Any:
-    thing = entry.thing.frozen()
+@lru_cache(_MOST)
+def _object_of(entry: _Entry) -> Any:
+    snapshot = entry.thing.snapshot()
     entry.thing = None  # the cache keeps the entry
-    thing._held = thing
-    return thing
+    snapshot._representative = snapshot
+    return snapshot
 
 
-def held_function(function: F) -> F:
-    """A function that computes what this one does now: one for all that are equal; itself where that cannot be told."""
+def shared_function(function: F) -> F:
+    """The snapshot of the function's key; the function itself if it has no key."""
     key = function_key(function) if type(function) is FunctionType else None
     if key is None:
         return function
-    held: F = _held_function(_Entry(key, function))
-    return held
+    snapshot: F = _shared_function(_Entry(key, function))
+    return snapshot
 
 
-@lru_cache(_HELD)
-def _held_function(entry: _Entry) -> Any:
-    function = frozen_function(entry.thing)
+@lru_cache(_MOST)
+def _shared_function(entry: _Entry) -> Any:
+    function = snapshot_of(entry.thing)
     entry.thing = None
     return function
 
 
-def frozen_function(function: F) -> F:
+def snapshot_of(function: F) -> F:
     """A copy of a function that keeps what it reads now; itself where it is none of Python's functions. Only for one
     that has a key.
     """
@@ -91,8 +91,8 @@ def frozen_function(function: F) -> F:
 
 def _copy_of(function: Any, copies: dict[int, Any]) -> Any:
     """copies: those that were begun, by the function's id: functions may call each other."""
-    if isinstance(function, Alike):
-        return function.frozen()
+    if isinstance(function, Internable):
+        return function.snapshot()
     if type(function) is tuple:
         return tuple(_copy_of(value, copies) for value in function)
     if type(function) is not FunctionType or is_own(function.__globals__):

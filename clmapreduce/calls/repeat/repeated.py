@@ -104,6 +104,8 @@ def _request(
     ShapeError as `check_file`.
     """
     out, context, on_host = options.out, options.context, False
+    if out is not None and type(out) not in KINDS:
+        return None, None
     kinds: list[Hashable] = []
     for value in (*values, *(() if out is None else (out,))):
         kind: Any = type(value)

@@ -95,6 +95,18 @@ def test_defaults_stay() -> None:
     assert snapshot(1.0) == 3 and function(1.0) == 8 and shared_function(function)(1.0) == 8
 
 
+def test_functions_among_defaults_stay() -> None:
+    inner = around(2.0)
+    change = function_of[0]
+
+    def function(a: Any, by: Any = inner) -> Any:
+        return by(a)
+
+    snapshot = shared_function(function)
+    change(7.0)
+    assert snapshot(1.0) == 2 and function(1.0) == 7 and shared_function(function)(1.0) == 7
+
+
 def test_names_and_signatures_stay() -> None:
     snapshot = shared_function(calls_scaled)
     assert (snapshot.__name__, snapshot.__qualname__, snapshot.__module__) == ("calls_scaled", "calls_scaled", __name__)

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 import clmapreduce as cm
+from clmapreduce.pairwise.reduction import _operator
 
 FACTOR = 2.0
 FACTORS = [2.0]
@@ -214,6 +215,32 @@ def test_operators_of_segments_are_built_once(context: cm.Context, prepared: lis
         if turn == 1:
             del prepared[:]
     assert not prepared
+
+
+@pytest.mark.parametrize("primitive", [cm.Reduce, cm.Scan])
+def test_operators_without_a_key_are_shared_themselves(
+    primitive: Callable[[Any], Any], context: cm.Context, prepared: list[Any]
+) -> None:
+    context, state = cm.Context(context.device), [0.0]
+    total, x = cm.Operator(lambda a, b: a + b + state[0], identity=0), ones(context)
+    for turn in range(5):
+        assert float(primitive(total)(x).to_numpy().reshape(-1)[-1]) == 100
+        if turn == 1:
+            del prepared[:]
+    assert not prepared
+
+
+def test_all_of_an_operator_is_in_its_key() -> None:
+    def add(a: Any, b: Any) -> Any:
+        return a + b
+
+    variants = [
+        cm.Operator(add, 0), cm.Operator(add, 1), cm.Operator(add, 0.0), cm.Operator(add, 0, dtype="f4"),
+        cm.Operator(add, 0, commutative=False), cm.Operator(add, 0, name="plus"), cm.Operator(add, 0, check=False),
+    ]  # fmt: skip
+    assert len({operator.key() for operator in variants}) == len(variants)
+    assert cm.Operator(add, 0).key() == variants[0].key() is not None
+    assert _operator(cm.Operator(add, 0)) is _operator(cm.Operator(add, 0)) is not _operator(variants[1])
 
 
 def test_errors_come_from_new_objects_too(context: cm.Context) -> None:

@@ -10,6 +10,7 @@ import pytest
 from support.oracles import assert_near, assert_same, into_poison, scan_tolerance
 
 import clmapreduce as cm
+from clmapreduce.segmented.prefixes.scan import FEW
 
 pytestmark = pytest.mark.drawn
 
@@ -38,6 +39,30 @@ def test_prefixes_of_every_segment_are_numpys(name: str, context: cm.Context, mo
             result = cm.segmented_scan(v, o, name, context=context, mode=mode)
             assert isinstance(result, cm.DeviceArray) == (isinstance(v, cm.DeviceArray) or isinstance(o, cm.DeviceArray))
             assert_same(np.asarray(result), expected, length)
+
+
+@pytest.mark.parametrize("exclusive", [False, True])
+def test_long_lines(exclusive: bool, context: cm.Context, mode: str, rng: np.random.Generator) -> None:
+    """Where one byte an element says whether a segment begins; the last segments are empty."""
+    length = FEW + 4_001
+    x = rng.integers(-3, 4, length)
+    for segments in (0, 1, 500, 40_000):
+        inner = np.sort(rng.integers(0, length + 1, segments))
+        offsets = np.concatenate([[0, 0], inner, [length] * 4])
+        expected = each_segment(x, offsets, lambda part: np.cumsum(part) - part * exclusive)
+        for values in (x, cm.array(x, context)):
+            result = cm.segmented_scan(values, offsets, exclusive=exclusive, context=context, mode=mode)
+            assert_same(np.asarray(result), expected, segments)
+        lowest = cm.segmented_scan(x, offsets, "argmin", context=context, mode=mode) if segments > 100 else None
+        if lowest is not None:
+            places = each_segment(x, offsets, lambda part: np.maximum.accumulate(first_places(part)))
+            assert_same(lowest, places, segments)
+
+
+def first_places(part: np.ndarray) -> np.ndarray:
+    """The place of each element that is less than all before it, else 0."""
+    before = np.concatenate([[part[0] + 1], np.minimum.accumulate(part)[:-1]])
+    return np.where(part < before, np.arange(len(part)), 0)
 
 
 def test_exclusive_scans_begin_with_the_identity(context: cm.Context, mode: str, rng: np.random.Generator) -> None:

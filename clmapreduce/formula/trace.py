@@ -84,8 +84,8 @@ class _Own:
 
 
 def own(function: Callable[..., Any]) -> Callable[..., Any]:
-    """The function for caches of what was traced: one for all that compute the same now, where that can be told; of
-    other callables, which may compare equal or have no hash, one that equals only itself.
+    """The function for caches of what was traced: the snapshot that equal functions share; of other
+    callables, which may compare equal or have no hash, one that equals only itself.
     """
     if isinstance(function, FunctionType | BuiltinFunctionType | MethodType):
         return shared_function(function)

@@ -53,7 +53,7 @@ class Keyed:
 
 
 def function_key(function: Any) -> Hashable | None:
-    """A key for all functions that compute the same as this one does now, None where that cannot be told."""
+    """A key for all functions that compute the same as this one does now; None if the function may change unseen."""
     try:
         return _function(function, ())
     except _NoKey:
@@ -61,7 +61,7 @@ def function_key(function: Any) -> Hashable | None:
 
 
 def value_key(value: Any) -> Hashable | None:
-    """A key for all values that are the same now, None where that cannot be told."""
+    """A key for all values that are the same now; None if the value may change unseen."""
     try:
         return _value(value, ())
     except _NoKey:

@@ -58,7 +58,7 @@ class Map(Primitive):
 
     def key(self) -> Hashable | None:
         key = self.expression.text if self.expression is not None else function_key(self.function)
-        return None if key is None else (type(self), key)
+        return None if key is None or type(self) is not Map else (Map, key)
 
     def snapshot(self) -> Map:
         return Map(snapshot_of(self.function) if self.expression is None else self.expression.text)

@@ -70,7 +70,7 @@ class Pipeline(Primitive):
 
     def key(self) -> Hashable | None:
         key = function_key(self.function)
-        return None if key is None else (type(self), key, self.batch)
+        return None if key is None or type(self) is not Pipeline else (Pipeline, key, self.batch)
 
     def snapshot(self) -> Pipeline:
         return Pipeline(snapshot_of(self.function), self.batch)

@@ -75,14 +75,14 @@ class Reduce(Primitive):
 
     def key(self) -> Hashable | None:
         key = self._operand.op.key()
-        return None if key is None else (type(self), key)
+        return None if key is None or type(self) is not Reduce else (Reduce, key)
 
     def snapshot(self) -> Reduce:
         return Reduce(self._operand.op.snapshot())
 
     def _new_representative(self) -> Any:
         snapshot = super()._new_representative()
-        return snapshot if snapshot is not self else self._operand.first(Reduce, self)
+        return snapshot if snapshot is not self else self._operand.first(type(self), self)
 
     def __repr__(self) -> str:
         return f"Reduce({self.op.name!r})"

@@ -48,14 +48,14 @@ class Scan(Primitive):
 
     def key(self) -> Hashable | None:
         key = self._operand.op.key()
-        return None if key is None else (type(self), key, self.exclusive)
+        return None if key is None or type(self) is not Scan else (Scan, key, self.exclusive)
 
     def snapshot(self) -> Scan:
         return Scan(self._operand.op.snapshot(), self.exclusive)
 
     def _new_representative(self) -> Any:
         snapshot = super()._new_representative()
-        return snapshot if snapshot is not self else self._operand.first((Scan, self.exclusive), self)
+        return snapshot if snapshot is not self else self._operand.first((type(self), self.exclusive), self)
 
     def __repr__(self) -> str:
         return f"Scan({self._operand.op.name!r}{', exclusive=True' if self.exclusive else ''})"

@@ -117,9 +117,6 @@ class ReductionOp(Internable, ABC):
     def key(self) -> Hashable | None:
         return self
 
-    def snapshot(self) -> ReductionOp:
-        return self
-
     @abstractmethod
     def bind(self, value: DType, accumulate: Accumulate, fp64: bool) -> Bound:
         """The operator for values of this dtype. `fp64`: whether the device computes float64."""

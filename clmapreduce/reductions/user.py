@@ -168,13 +168,13 @@ class Operator(ReductionOp):
 
     def key(self) -> Hashable | None:
         combine, identity = function_key(self.combine), value_key(self.identity)
-        if combine is None or identity is None:
+        if combine is None or identity is None or type(self) is not Operator:
             return None
-        return type(self), combine, identity, self.dtype, self.commutative, self.check, self.name
+        return Operator, combine, identity, self.dtype, self.commutative, self.check, self.name
 
     def snapshot(self) -> Operator:
         combine = snapshot_of(self.combine)
-        return type(self)(combine, self.identity, self.dtype, self.commutative, self.name, self.check)
+        return Operator(combine, self.identity, self.dtype, self.commutative, self.name, self.check)
 
     def __getstate__(self) -> dict[str, Any]:
         return {**self.__dict__, "combine": Portable(self.combine)}

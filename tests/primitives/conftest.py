@@ -31,3 +31,12 @@ def launches(context: cm.Context, monkeypatch: pytest.MonkeyPatch) -> list[str]:
 
     monkeypatch.setattr(type(context.queue), "launch", launch_and_count)
     return names
+
+
+@pytest.fixture
+def prepared(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
+    """Plans that were looked for."""
+    seen: list[Any] = []
+    plain = cm.Context.executable
+    monkeypatch.setattr(cm.Context, "executable", lambda self, *args: (seen.append(args), plain(self, *args))[1])
+    return seen

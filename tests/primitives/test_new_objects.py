@@ -1,4 +1,4 @@
-"""Primitives that are built anew for each call: they find the call that is ready, and never another one's."""
+"""New primitives for each call: they find the call that is ready, and never that of another function."""
 
 from __future__ import annotations
 
@@ -33,15 +33,6 @@ BUILT: dict[str, tuple[Callable[[], Any], Callable[[Any], Any]]] = {
     "fused": (lambda: cm.fuse(lambda x: x - cm.Reduce("maximum")(x)), lambda x: x - x.max()),
     "fused parts": (lambda: cm.fuse(lambda x: DOUBLE(x) - TOTAL(x)), lambda x: 2 * x - x.sum()),
 }  # fmt: skip
-
-
-@pytest.fixture
-def prepared(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
-    """Plans that were looked for."""
-    seen: list[Any] = []
-    plain = cm.Context.executable
-    monkeypatch.setattr(cm.Context, "executable", lambda self, *args: (seen.append(args), plain(self, *args))[1])
-    return seen
 
 
 @pytest.mark.parametrize("name", BUILT)
@@ -197,7 +188,7 @@ SEGMENTED: dict[str, Callable[[Any, Any, Any, float], Any]] = {
 
 @pytest.mark.parametrize("name", SEGMENTED)
 def test_functions_of_segments(name: str, context: cm.Context) -> None:
-    """Operators and functions that are built anew: numbers tell them apart."""
+    """New operators and functions: numbers tell them apart."""
     context = cm.Context(context.device)
     x, ends = cm.array(np.ones(100, np.float32), context), cm.array(np.arange(0, 101, 10), context)
     keys = cm.array(np.repeat(np.arange(10), 10), context)
@@ -228,6 +219,17 @@ def test_operators_without_a_key_are_shared_themselves(
         if turn == 1:
             del prepared[:]
     assert not prepared
+
+
+def test_classes_of_users_stand_for_themselves(context: cm.Context) -> None:
+    class Doubled(cm.Map):
+        def prepared(self, *args: Any, **more: Any) -> Any:
+            raise RuntimeError("its own")
+
+    for _ in range(3):
+        with pytest.raises(RuntimeError, match="its own"):
+            Doubled(lambda a: 2 * a)(ones(context))
+        assert first(cm.Map(lambda a: 2 * a)(ones(context))) == 2
 
 
 def test_all_of_an_operator_is_in_its_key() -> None:

@@ -15,15 +15,6 @@ from clmapreduce.calls.repeat import ready, staged
 AXPY = cm.Map(lambda a, x, y: a * x + y)
 
 
-@pytest.fixture
-def prepared(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
-    """Plans that were looked for."""
-    seen: list[Any] = []
-    plain = cm.Context.executable
-    monkeypatch.setattr(cm.Context, "executable", lambda self, *args: (seen.append(args), plain(self, *args))[1])
-    return seen
-
-
 CALLS: dict[str, tuple[Callable[..., Any], Callable[..., Any]]] = {
     "map": (AXPY, lambda a, x, y: a * x + y),
     "chain": (AXPY >> cm.Reduce("sum"), lambda a, x, y: (a * x + y).sum()),

@@ -61,8 +61,8 @@ class Recurrence(Primitive):
         self._traced: dict[DType | None, Traced] = {}
         self._bound: dict[Any, Recurrent] = {}
 
-    def key(self) -> Hashable:
-        return type(self), self.order, self.kind
+    def key(self) -> Hashable | None:
+        return (Recurrence, self.order, self.kind) if type(self) is Recurrence else None
 
     def snapshot(self) -> Recurrence:
         return Recurrence(self.order, self.kind)

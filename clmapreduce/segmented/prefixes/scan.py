@@ -167,8 +167,9 @@ def _prefixes(
 ) -> Any:
     """The scan that begins again at every place 0."""
     function = _scan(op, switch(exclusive, "exclusive"))
-    where = {"context": options.context, "wait_for": options.wait_for, "out": options.out}
-    result = function(data, places, mode=options.mode, **where)
+    result = function(
+        data, places, mode=options.mode, context=options.context, wait_for=options.wait_for, out=options.out
+    )
     return result if on_device or options.out is not None else result.to_numpy()
 
 

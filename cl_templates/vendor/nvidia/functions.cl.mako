@@ -92,9 +92,21 @@ INLINE float cmr_divide_fast_float(float a, float b) {
     asm("rcp.approx.ftz.f32 %0, %1;" : "=f"(r) : "f"(b));
     return a * r;
 }
+% elif T == "double":
+INLINE double cmr_divide_fast_double(double a, double b) {
+    ${_first_guess("rcp", "b")}
+    const double e = fma(-b, guess, 1.0), inverse = fma(guess, fma(e, e, e), guess);
+    return a * (fabs(e) < 0.5 ? inverse : guess);
+}
 % else:
 ${functions.divide_fast(T)}
 % endif
+</%def>
+## Doubles of which the hardware knows 20 bits (PTX manual): what is left of 1 is e, at most 2^-19, and a step that leaves its cube gives the others. No
+## branches: other pairs fill the time in which one waits. 0 and infinity leave a NaN or an e of 1, and their first guess is right already.
+<%def name="_first_guess(name, x)">
+double guess;
+    asm("${name}.approx.ftz.f64 %0, %1;" : "=d"(guess) : "d"(${x}));
 </%def>
 ## The compiler would write their 150 instructions once for each of an item's pairs, up to 128 times: more than its cache of instructions holds.
 <%def name="_called(T, name, function, *rest)">
@@ -252,6 +264,12 @@ INLINE float cmr_rsqrt_fast_float(float x) {
     asm("rsqrt.approx.ftz.f32 %0, %1;" : "=f"(r) : "f"(x));
     return r;
 }
+% elif T == "double":
+INLINE double cmr_rsqrt_fast_double(double x) {
+    ${_first_guess("rsqrt", "x")}
+    const double e = fma(-x * guess, guess, 1.0), inverse = fma(guess * e, fma(e, 0.375, 0.5), guess);
+    return fabs(e) < 0.5 ? inverse : guess;
+}
 % else:
 ${functions.rsqrt_fast(T)}
 % endif
@@ -260,6 +278,8 @@ ${functions.rsqrt_fast(T)}
 <%def name="root_fast(T)">
 % if T == "float":
 INLINE float cmr_root_fast_float(float x, float inverse) { return x * fmin(fmax(inverse, 0x1p-64f), 0x1p63f); }
+% elif T == "double":
+INLINE double cmr_root_fast_double(double x, double inverse) { return x > 0.0 & x < INFINITY ? x * inverse : x; }
 % else:
 ${functions.root_fast(T)}
 % endif
@@ -270,6 +290,12 @@ INLINE float cmr_sqrt_fast_float(float x) {
     float r;
     asm("sqrt.approx.ftz.f32 %0, %1;" : "=f"(r) : "f"(x));
     return r;
+}
+% elif T == "double":
+INLINE double cmr_sqrt_fast_double(double x) {
+    ${_first_guess("rsqrt", "x")}
+    const double near = x * guess, e = fma(-near, guess, 1.0), root = fma(near * e, fma(e, 0.375, 0.5), near);
+    return fabs(e) < 0.5 ? root : x < 0.0 ? NAN : x;
 }
 % else:
 ${functions.sqrt_fast(T)}

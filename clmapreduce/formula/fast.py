@@ -99,6 +99,13 @@ is that of the PTX manual for lg2.approx. On an H200 sines of all arguments up t
 larger ones by 2^-20.3, cosines by 2^-20.9, as the careful cosine is: the same approximation behind a test of the angle.
 """
 
+XLOG2X = _quick("xlog2x", lambda x: np.where(x == 0, 0, x * np.log2(np.where(x == 0, 1, x))))
+"""x log2(x) by the hardware's logarithm, 0 at 0, for x >= 0."""
+STRETCHED = {
+    QUICK[SIN_FAST].function: _quick("sin_stretched", np.sin),
+    QUICK[COS_FAST].function: _quick("cos_stretched", np.cos),
+}
+"""What stands for quick functions of angles in which a turn is the float32 number next to 2π."""
 LARGEST_ANGLE = 131072.0
 """Of larger angles a sine by approximation is not used where they may be negative."""
 

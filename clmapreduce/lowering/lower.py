@@ -13,6 +13,7 @@ from clmapreduce.lowering.long_values import expansion_of, factored
 from clmapreduce.lowering.pair import Contraction, Pair, PairInput, roles
 from clmapreduce.lowering.regroup import Regrouper
 from clmapreduce.lowering.sharing import shared_products, shared_roots, waiting_factors
+from clmapreduce.lowering.spread import spread_factors
 from clmapreduce.lowering.unique import unique
 from clmapreduce.vector.algebra import SUM
 from clmapreduce.vector.node import Constant, Variable, Vector, postorder
@@ -244,6 +245,8 @@ def _finished(
     values, terms = rewritten[: len(values)], rewritten[len(values) :]
     finished = tuple(Contraction(c.result, t, c.wide, c.size) for c, t in zip(loops, terms, strict=True))
     values, factors = waiting_factors(values, role) if linear and long is None else (values, ())
+    if linear and not lowering.exact:
+        values = spread_factors(values, roles(values, finished, inputs))
     used = _used([*values, *factors], finished)
     used_inputs = tuple(operand for operand in inputs if used(operand))
     if long is None:

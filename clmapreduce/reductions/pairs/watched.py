@@ -19,7 +19,7 @@ from clmapreduce.reductions.sum import tree_sum
 
 class WatchedSum(BoundPairSum):
     """A plain sum of terms, which are followed by as many floors, if there are any, and by some arguments of
-    approximations: see lowering/quick.
+    approximations: see lowering/approximations.
 
     margin{d} is the sum of magnitudes less the floors. Terms of neighbouring columns are added before their magnitude
     is taken: the margin is then too small, never too large. reach{k} is the largest magnitude of an argument.

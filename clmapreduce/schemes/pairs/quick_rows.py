@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 
 from clmapreduce.domain.partition import Partition
-from clmapreduce.lowering.quick import QuickPair, quick_pair
+from clmapreduce.lowering.approximations.quick import QuickPair, quick_pair
 from clmapreduce.modes import ComputeMode
 from clmapreduce.plan import Plan
 from clmapreduce.reductions.pairs.sum import BoundPairSum

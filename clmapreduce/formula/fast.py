@@ -54,6 +54,9 @@ LOG_FAST = _fast("log", 1, np.log)
 SIN_FAST = _fast("sin", 1, np.sin)
 COS_FAST = _fast("cos", 1, np.cos)
 """Within 2^-22 (float32) or 2^-51, sin near 0 within 3 ulp; cos within 2^-20.9 for float32 on NVIDIA."""
+SIN_CALLED = Function("sin_called", 1, real_transcendental, lambda dtype: "cmr_sin_called_{V}({0})", np.sin)
+COS_CALLED = Function("cos_called", 1, real_transcendental, lambda dtype: "cmr_cos_called_{V}({0})", np.cos)
+"""The library's, whose text is in a kernel once where it is long."""
 POWER_FAST = _fast("power", 2, np.power)
 """x^y within 3 + |y| ulp, where |y| <= 32; within 2e-6 of it for float32 on NVIDIA where |y| <= 4."""
 ATAN_FAST = _fast("atan", 1, np.arctan)
@@ -101,11 +104,6 @@ larger ones by 2^-20.3, cosines by 2^-20.9, as the careful cosine is: the same a
 
 XLOG2X = _quick("xlog2x", lambda x: np.where(x == 0, 0, x * np.log2(np.where(x == 0, 1, x))))
 """x log2(x) by the hardware's logarithm, 0 at 0, for x >= 0."""
-STRETCHED = {
-    QUICK[SIN_FAST].function: _quick("sin_stretched", np.sin),
-    QUICK[COS_FAST].function: _quick("cos_stretched", np.cos),
-}
-"""What stands for quick functions of angles in which a turn is the float32 number next to 2π."""
 LARGEST_ANGLE = 131072.0
 """Of larger angles a sine by approximation is not used where they may be negative."""
 

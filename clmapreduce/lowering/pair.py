@@ -172,7 +172,8 @@ class Pair(HasContent):
     @cached_property
     def cost(self) -> int:
         """Operations per pair, roughly: what decides how many rows and columns one item takes at once."""
-        own = sum(isinstance(node, Apply) for node in postorder(self.values))
+        role = self.terms.role
+        own = sum(isinstance(node, Apply) and role[id(node)] is Role.PAIR for node in postorder(self.values))
         return own + sum(sum(isinstance(n, Apply) for n in postorder([c.term])) * c.size for c in self.contractions)
 
 

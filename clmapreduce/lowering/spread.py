@@ -36,11 +36,11 @@ def uses_of(values: Sequence[Node]) -> Counter[int]:
 
 class Spreading:
     """Changes one factor of every product in a sum. role: of every node, by id; those of new nodes are added. uses: of
-    every node. parameters: whether factors and summands that no pair changes may be changed too.
+    every node.
     """
 
-    def __init__(self, role: dict[int, Role], uses: Counter[int], parameters: bool = True) -> None:
-        self._role, self._uses, self._parameters = role, uses, parameters
+    def __init__(self, role: dict[int, Role], uses: Counter[int]) -> None:
+        self._role, self._uses = role, uses
         self._alive: list[Node] = []  # ids stay unique while their nodes live
 
     def noted(self, node: Node) -> Node:
@@ -52,19 +52,16 @@ class Spreading:
         self._alive.append(node)
         return node
 
-    def changed(
-        self, total: Node, side: Role, change: Callable[[Node], Node], beside: bool = False
-    ) -> Node | None:  # fmt: skip
+    def changed(self, total: Node, side: Role, change: Callable[[Node], Node]) -> Node | None:
         """A node of the pair with a factor of a side, or a parameter, changed in each of the products that it adds up;
-        None where one has no such factor, and where something else uses a part of the sum. beside: whether something
-        else may use the factors.
+        None where one has no such factor, and where something else uses a factor or a part of the sum.
         """
         if not isinstance(total, Apply) or self._uses[id(total)] > 1:
             return None
         if total.function.name in ADDING:
-            parts = [self._summand(arg, side, change, beside) for arg in total.args]
+            parts = [self._summand(arg, side, change) for arg in total.args]
         elif total.function.name == "multiply":
-            parts = self._product(total.args, side, change, beside)
+            parts = self._product(total.args, side, change)
         else:
             return None
         args = tuple(part for part in parts if part is not None)
@@ -72,22 +69,20 @@ class Spreading:
             return None
         return self.noted(Apply(total.function, args, total.dtype, total.weak))
 
-    def _summand(self, node: Node, side: Role, change: Callable[[Node], Node], beside: bool) -> Node | None:
+    def _summand(self, node: Node, side: Role, change: Callable[[Node], Node]) -> Node | None:
         role = self._role[id(node)]
-        if role is Role.PARAMETER and self._parameters:
+        if role is Role.PARAMETER:
             return self.noted(change(node))
-        return self.changed(node, side, change, beside) if role is Role.PAIR else None
+        return self.changed(node, side, change) if role is Role.PAIR else None
 
-    def _product(
-        self, args: Sequence[Node], side: Role, change: Callable[[Node], Node], beside: bool
-    ) -> list[Node | None]:  # fmt: skip
+    def _product(self, args: Sequence[Node], side: Role, change: Callable[[Node], Node]) -> list[Node | None]:
         """The factors, one of them changed, that of the side first; no factor where none can be."""
         for place in sorted(range(2), key=lambda k: self._role[id(args[k])] is not side):
             role, new = self._role[id(args[place])], None
             if role is Role.PAIR:
-                new = self.changed(args[place], side, change, beside)
-            elif role is side or (role is Role.PARAMETER and self._parameters):
-                new = self.noted(change(args[place])) if beside or self._uses[id(args[place])] <= 1 else None
+                new = self.changed(args[place], side, change)
+            elif role in (side, Role.PARAMETER) and self._uses[id(args[place])] <= 1:
+                new = self.noted(change(args[place]))
             if new is not None:
                 return [new if k == place else arg for k, arg in enumerate(args)]
         return [None]

@@ -11,6 +11,7 @@ from typing import TypeAlias
 
 from clmapreduce.domain.dense import Pairwise
 from clmapreduce.dtypes import DType
+from clmapreduce.lowering.approximations.separated import separated_pair
 from clmapreduce.lowering.pair import Pair, PairInput, Role
 from clmapreduce.modes import ComputeMode
 from clmapreduce.plan import Facts, Plan
@@ -80,6 +81,10 @@ class OnePass(Passes):
     def main(self) -> OnePass:
         return self
 
+    def _separates(self, mode: ComputeMode, facts: Facts) -> bool:
+        """Whether angles that are differences are taken apart: of sums, where many rows share what a column gives."""
+        return self.bound.linear and mode is ComputeMode.PARALLEL and facts.kind == "gpu" and facts.fp64
+
     @property
     def outputs(self) -> tuple[PairOutput, ...]:
         expansion = self.pair.expansion
@@ -90,7 +95,8 @@ class OnePass(Passes):
         shared = not domain.scattered and self.pair.expansion is None and choose_few(domain, self.bound, mode, facts)
         wide, backend = None if shared else self.wide, setting.backend
         long = PairProblem(wide.pair, wide.bound, outputs, backend=backend, short=wide.short) if wide else None
-        pair = self.pair if shared else faster_pair(self.pair, self.looped, self.bound, mode, facts)
+        own = separated_pair(self.pair) if self._separates(mode, facts) else self.pair
+        pair = own if shared else faster_pair(own, self.looped, self.bound, mode, facts)
         problem = PairProblem(pair, self.bound, outputs, shared, backend, long, self.short)
         if long is not None and is_better_long(long.pair, pair is not self.pair, mode, facts):
             problem = long

@@ -57,7 +57,7 @@ TYPES = {
     "ln_called": "float double8", "sin_called": "float float16 double", "cos_called": "float double4", "pow_called": "float float8 double", "power_called": "float float4 double4",
     "log_fast": "float float4 float8 float16 double double4 double8", "sin_fast": "float float4 float8 float16 double double4 double8",
     "cos_fast": "float float2 float8 float16 double double4 double8", "power_fast": "float float4 float8 float16 double double4 double8",
-    "atan_fast": "float float16 double double8", "log2_quick": "float", "sin_quick": "float", "sin_positive_quick": "float", "cos_quick": "float", "sin_stretched_quick": "float", "cos_stretched_quick": "float", "xlog2x_quick": "float",
+    "atan_fast": "float float16 double double8", "log2_quick": "float", "sin_quick": "float", "sin_positive_quick": "float", "cos_quick": "float", "xlog2x_quick": "float",
     "divide_fast": "float float16 double double8", "sqrt_fast": "float float2 float16 double double8", "rsqrt_fast": "float float8 float16 double double8", "root_fast": "float float16 double double8",
     "abs": "half half16 float float2 float16 double double8", "lesser": "char ushort int float float16 double8", "greater_one": "uchar short long float float16 double8",
     "shuffle_down": "char uchar short ushort half int uint float long ulong double float2 double2",

@@ -164,41 +164,33 @@ INLINE float cmr_xlog2x_quick_float(float x) {
 }
 </%def>
 ## sin.approx and cos.approx are off by up to 2^-20.9 (PTX manual), also near 0. Statements that declare r, of x less whole turns.
-##   stretched: whether a turn is the float next to 2 pi.
-<%def name="_quick_turn(name, T, stretched=False)">
-<%
-fma = f"cmr_fma_{T}"
-rest = f"{fma}(-turns, ({T})(0x1.921fb6p+2f), x)"
-%>
+<%def name="_quick_turn(name, T)">
+<% fma = f"cmr_fma_{T}" %>
     const ${T} turns = ${fma}(x, (${T})(0x1.45f306p-3f), (${T})(12582912.0f)) - 12582912.0f;
-    const ${T} rest = ${rest if stretched else f"{fma}(-turns, ({T})(-0x1.777a5cp-23f), {rest})"};
+    const ${T} rest = ${fma}(-turns, (${T})(-0x1.777a5cp-23f), ${fma}(-turns, (${T})(0x1.921fb6p+2f), x));
     ${T} r;
 % for s in suffixes(T):
     asm("${name}.approx.ftz.f32 %0, %1;" : "=f"(r${s}) : "f"(rest${s}));
 % endfor
 </%def>
 ## The same of x >= 0. Turns are counted in units of 2^104, so that 2^22 of them and more are infinite, and r is NaN.
-<%def name="_quick_turn_positive(name, stretched=False)">
-<% rest = "fma(-turns, 0x1.921fb6p-102f, x)" %>
+<%def name="_quick_turn_positive(name)">
 INLINE float cmr_${name}_quick_float(float x) {
     const float turns = fma(x, 0x1.45f306p101f, 0x1.8p127f) - 0x1.8p127f;
-    const float rest = ${rest if stretched else f"fma(-turns, -0x1.777a5cp-127f, {rest})"};
+    const float rest = fma(-turns, -0x1.777a5cp-127f, fma(-turns, 0x1.921fb6p-102f, x));
     float r;
     asm("${name.split("_")[0]}.approx.ftz.f32 %0, %1;" : "=f"(r) : "f"(rest));
     return r;
 }
 </%def>
 <%def name="cos_quick(T)">${_quick_turn_positive("cos")}</%def>
-<%def name="cos_stretched_quick(T)">${_quick_turn_positive("cos_stretched", True)}</%def>
 <%def name="sin_positive_quick(T)">${_quick_turn_positive("sin_positive")}</%def>
-<%def name="_sin_quick(name, stretched=False)">
-INLINE float cmr_${name}_quick_float(float x) {
-${_quick_turn("sin", "float", stretched)}
+<%def name="sin_quick(T)">
+INLINE float cmr_sin_quick_float(float x) {
+${_quick_turn("sin", "float")}
     return r;
 }
 </%def>
-<%def name="sin_quick(T)">${_sin_quick("sin")}</%def>
-<%def name="sin_stretched_quick(T)">${_sin_quick("sin_stretched", True)}</%def>
 ## Near 0 a polynomial, within 2^-23 of the sine.
 <%def name="sin_fast(T)">
 % if T.startswith("float"):

@@ -68,18 +68,14 @@ INLINE ${T} cmr_log2_quick_${T}(${T} x) { return rint(cmr_log_fast_${T}(x) * 0x1
 INLINE ${T} cmr_xlog2x_quick_${T}(${T} x) { return x * cmr_log2_quick_${T}(x > 0x1p-126f ? x : 0x1p-126f); }
 </%def>
 ## 0 where it need not be right.
-<%def name="_quick_sine(T, name)">
-INLINE ${T} cmr_${name}_quick_${T}(${T} x) { return fabs(x) <= 131072.0f ? rint(cmr_sin_fast_${T}(x) * 0x1p22f) * 0x1p-22f : 0.0f; }
+<%def name="sin_quick(T)">
+INLINE ${T} cmr_sin_quick_${T}(${T} x) { return fabs(x) <= 131072.0f ? rint(cmr_sin_fast_${T}(x) * 0x1p22f) * 0x1p-22f : 0.0f; }
 </%def>
-<%def name="sin_quick(T)">${_quick_sine(T, "sin")}</%def>
-## In what is left of such an angle, a turn of 2 pi and the float next to it are the same.
-<%def name="sin_stretched_quick(T)">${_quick_sine(T, "sin_stretched")}</%def>
 ## Of x >= 0; NaN where it has many turns.
 <%def name="_quick_positive(T, name, function)">
 INLINE ${T} cmr_${name}_quick_${T}(${T} x) { return x >= 0 & x < (${T})(2.6e7f) ? rint(cmr_${function}_fast_${T}(x) * 0x1p22f) * 0x1p-22f : (${T})(NAN); }
 </%def>
 <%def name="cos_quick(T)">${_quick_positive(T, "cos", "cos")}</%def>
-<%def name="cos_stretched_quick(T)">${_quick_positive(T, "cos_stretched", "cos")}</%def>
 <%def name="sin_positive_quick(T)">${_quick_positive(T, "sin_positive", "sin")}</%def>
 <%def name="atan_fast(T)">
 INLINE ${T} cmr_atan_fast_${T}(${T} x) { return cmr_atan_${T}(x); }

@@ -17,11 +17,10 @@ from clmapreduce.dtypes import FLOAT32
 from clmapreduce.formula.fast import LOG_FAST, QUICK, Quick
 from clmapreduce.formula.functions import apply
 from clmapreduce.formula.node import Apply, Literal, Node, postorder
-from clmapreduce.lowering.approximations.angles import stretched_angles
 from clmapreduce.lowering.approximations.errors import INVERSES, QUOTIENTS, Errors
 from clmapreduce.lowering.approximations.zeros import without_zero_tests
 from clmapreduce.lowering.once import once_per_pair
-from clmapreduce.lowering.pair import Pair, Role, roles
+from clmapreduce.lowering.pair import Pair, Role
 from clmapreduce.lowering.unique import never_negative
 
 SHOWING = INVERSES | {
@@ -59,8 +58,7 @@ def quick_pair(pair: Pair) -> QuickPair | None:
         return None
     writer = _Approximating(chosen, never_negative(pair.values) & _shown(pair.values))
     tested_terms, scale = writer.terms(pair.values)
-    own_terms = without_zero_tests(tested_terms, never_negative(tested_terms))
-    terms, arguments = stretched_angles(own_terms, writer.arguments, roles(own_terms, (), pair.inputs))
+    terms, arguments = without_zero_tests(tested_terms, never_negative(tested_terms)), writer.arguments
     none, one = Literal(0, FLOAT32), Literal(1, FLOAT32)
     errors = Errors(pair, chosen, scale).errors
     floors = [errors[id(value)].node if id(value) in errors else none for value in pair.values] if errors else []

@@ -7,6 +7,7 @@ from collections.abc import Set as AbstractSet
 
 from clmapreduce.formula.fast import LOG_FAST, QUICK, XLOG2X
 from clmapreduce.formula.node import Apply, Literal, Node
+from clmapreduce.lowering.factors import quotient_of
 from clmapreduce.lowering.unique import rewritten
 
 
@@ -16,15 +17,12 @@ def without_zero_tests(values: Sequence[Node], positive: AbstractSet[int]) -> tu
     def change(node: Apply, args: tuple[Node, ...]) -> Node | None:
         if node.function.name != "where" or not _is_zero(node.args[1]):
             return None
-        tested, product = _tested(node.args[0]), node.args[2]
-        if tested is None or id(tested) not in positive or not isinstance(product, Apply):
+        tested = _tested(node.args[0])
+        if tested is None or id(tested) not in positive or not _is_product(node.args[2], tested):
             return None
-        if product.function.name != "multiply" or not _is_product(product, tested):
-            return None
-        new = args[2]
-        assert isinstance(new, Apply)
-        (own,) = (arg for arg, old in zip(new.args, product.args, strict=True) if old is tested)
-        return Apply(XLOG2X, (own,), node.dtype, node.weak)
+        condition = args[0]
+        assert isinstance(condition, Apply)
+        return Apply(XLOG2X, condition.args[:1], node.dtype, node.weak)
 
     new = rewritten(values, change)
     return tuple(new[id(value)] for value in values)
@@ -37,12 +35,16 @@ def _tested(condition: Node) -> Node | None:
     return condition.args[0]
 
 
-def _is_product(product: Apply, number: Node) -> bool:
-    """Whether a product is that of a number and its binary logarithm."""
-    for one, other in (product.args, product.args[::-1]):
-        if one is number and isinstance(other, Apply) and other.function is QUICK[LOG_FAST].function:
-            return other.args[0] is number
-    return False
+def _is_product(product: Node, number: Node) -> bool:
+    """Whether a product is that of a number and its binary logarithm, in any order of its factors."""
+    (left, below), (own, own_below) = quotient_of(product), quotient_of(number)
+    if [id(divisor) for divisor in below] != [id(divisor) for divisor in own_below]:
+        return False
+    for factor in own:
+        left = [one for k, one in enumerate(left) if one is not factor or any(o is factor for o in left[:k])]
+    if len(left) != 1 or not isinstance(left[0], Apply):
+        return False
+    return left[0].function is QUICK[LOG_FAST].function and left[0].args[0] is number
 
 
 def _is_zero(node: Node) -> bool:

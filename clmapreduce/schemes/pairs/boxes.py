@@ -54,6 +54,8 @@ MANY_KEPT, FEWER_ROWS = 14, 4
 """Numbers kept per row, sums included, from which on an item of a GPU takes so many rows: with eight, registers leave
 room for eight warps a multiprocessor, or for fewer numbers than there are.
 """
+MOST_KEPT = 32
+"""Of more numbers of a row an item of a GPU takes one row."""
 LONG_TEXT = 64
 """Operations per pair from which on a statement for each is long enough without rows or columns side by side."""
 _PAIR_CPU = PairBox(block=1, bytes=64, vectors=1, at_once=2, tile=512, groups=8, merge_block=1)
@@ -118,7 +120,7 @@ def pair_box(work: PairWork, rows: int, columns: int, mode: ComputeMode, facts: 
         box = replace(box, block=min(box.block, 128), vectors=min(box.vectors, FEWER_ROWS))
     if facts.kind == "cpu":
         box = replace(box, block=32, vectors=min(box.vectors, 2), tile=64, unroll=1, groups=8, merge_block=32)
-    if loops or cost > LONG_TEXT or terms > 16:
+    if loops or cost > LONG_TEXT or terms > MOST_KEPT:
         box = replace(box, vectors=1, unroll=1, at_once=min(box.at_once, 2))
     box = _filling(box, rows, columns, facts)
     while box.block > facts.max_group_size:

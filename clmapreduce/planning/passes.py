@@ -7,6 +7,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import TypeAlias
 
 from clmapreduce.domain.dense import Pairwise
@@ -81,6 +82,13 @@ class OnePass(Passes):
     def main(self) -> OnePass:
         return self
 
+    @cached_property
+    def _apart(self) -> Pair:
+        """The pair with angles that are differences taken apart: with the terms of sums that it walks, if they are."""
+        terms = self.pair if self.short is None else self.short
+        apart = separated_pair(terms)
+        return self.pair if apart is terms else apart
+
     def _separates(self, mode: ComputeMode, facts: Facts) -> bool:
         """Whether angles that are differences are taken apart: of sums, where many rows share what a column gives."""
         return self.bound.linear and mode is ComputeMode.PARALLEL and facts.kind == "gpu" and facts.fp64
@@ -95,7 +103,7 @@ class OnePass(Passes):
         shared = not domain.scattered and self.pair.expansion is None and choose_few(domain, self.bound, mode, facts)
         wide, backend = None if shared else self.wide, setting.backend
         long = PairProblem(wide.pair, wide.bound, outputs, backend=backend, short=wide.short) if wide else None
-        own = separated_pair(self.pair) if self._separates(mode, facts) else self.pair
+        own = self._apart if self._separates(mode, facts) else self.pair
         pair = own if shared else faster_pair(own, self.looped, self.bound, mode, facts)
         problem = PairProblem(pair, self.bound, outputs, shared, backend, long, self.short)
         if long is not None and is_better_long(long.pair, pair is not self.pair, mode, facts):

@@ -79,9 +79,10 @@ def test_others_stay(formula: str) -> None:
 
 def test_many_angles_stay() -> None:
     """An item would keep too many numbers of its rows."""
-    for dim in (MOST_ANGLES, MOST_ANGLES + 1):
-        pair = layout_of(f"Sum(Cos(Vi(0,{dim})-Vj(1,{dim})))").pair
-        assert (separated_pair(pair) is pair) == (dim > MOST_ANGLES)
+    for count in (MOST_ANGLES, MOST_ANGLES + 1):
+        angles = "+".join(f"Cos(Vi(0,1)-Vj(1,1)*Pm({k},1))" for k in range(2, 2 + count))
+        pair = layout_of(angles).pair
+        assert (separated_pair(pair) is pair) == (count > MOST_ANGLES)
 
 
 def test_doubles_stay() -> None:

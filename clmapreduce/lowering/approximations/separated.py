@@ -23,7 +23,7 @@ from clmapreduce.lowering.pair import Pair, Role
 from clmapreduce.lowering.spread import uses_of
 from clmapreduce.lowering.unique import rewritten, unique
 
-MOST_ANGLES = 16
+MOST_ANGLES = 24
 """An item keeps two numbers of every angle for each of its rows."""
 ADDING = frozenset({"add", "subtract", "difference"})
 ARITHMETIC = ADDING | {"multiply", "divide", "negative"}

@@ -94,6 +94,20 @@ FUNCTIONS = {
     "round(x·y, 1)": of_dots(lambda p: p.round(1), lambda p: np.round(p, 1)),
     "mod(x·y, 2)": of_dots(lambda p: p.mod(2, 0), lambda p: np.mod(p, 2)),
 }
+WAVES = {
+    "sin(x·y)": of_dots(lambda p: p.sin(), np.sin),
+    "exp(sin(x·y))": of_dots(lambda p: p.sin().exp(), lambda p: np.exp(np.sin(p))),
+    "exp(−2 Σ sin²((x−y)/2))": Formula(
+        lambda x, y, s: (-2 * (((x - y) * 0.5).sin() ** 2).sum(-1)).exp(),
+        lambda x, y: np.exp(-2 * np.square(np.sin((x - y) * 0.5)).sum(-1)),
+    ),
+    "exp(−d²) cos(4 Σ(x−y))": Formula(
+        lambda x, y, s: (-squares(x, y)).exp() * (4 * (x - y).sum(-1)).cos(),
+        lambda x, y: np.exp(-squares(x, y)) * np.cos(4 * (x - y).sum(-1)),
+    ),
+    "Σ cos(x−y)": Formula(lambda x, y, s: (x - y).cos().sum(-1), lambda x, y: np.cos(x - y).sum(-1)),
+}
+FUNCTIONS |= WAVES
 FORMULAS |= FUNCTIONS
 STEPS = ("sign(x·y)", "step(x·y)", "floor(x·y)", "if x·y ≥ 0: d² else 1", "round(x·y, 1)", "mod(x·y, 2)")
 """Functions that jump: a float32 argument beside a jump is a whole jump off, whoever computes it."""

@@ -120,14 +120,17 @@ def test_nan_stays_whatever_its_bits_are(name: str, dtype: Any, context: cm.Cont
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 def test_powers_of_exponents_that_are_never_above_0(dtype: Any, context: cm.Context, rng: np.random.Generator) -> None:
-    """Gaussians of few and of many coordinates take the shorter function; exponents of any sign do not."""
+    """Gaussians of few and of many coordinates take the shorter function; exponents of any sign do not. Where one pair is
+    computed at a time, as on GPUs, it takes no factor.
+    """
+    product = "_product" if context.facts.kind == "cpu" else ""
     for dim in (3, 40):
         x, y = (rng.normal(size=(n, dim)).astype(dtype) for n in (70, 90))
         x[0], x[1, 0], x[2] = 1e30, np.inf, 0.0
         y[3] = 0.0
         square = cm.Vi(x).sqdist(cm.Vj(y))
         gauss = (-square / 7).exp().sum(dim=1, call=False, context=context, mode="sequential")
-        assert "exp2_product_decay" in gauss.source()
+        assert f"exp2{product}_decay" in gauss.source()
         with np.errstate(all="ignore"):
             squares = ((x[:, None].astype("f8") - y.astype("f8")) ** 2).sum(-1)
             expected = np.exp(-squares / 7).sum(1)
@@ -135,7 +138,7 @@ def test_powers_of_exponents_that_are_never_above_0(dtype: Any, context: cm.Cont
         np.testing.assert_allclose(result, expected, rtol=3e-6 if dtype == np.float32 else 1e-13, atol=1e-36)
         for other in ((square / 7).exp(), (cm.Vi(x) | cm.Vj(y)).exp(), (-square * cm.Pm(np.array([2], dtype))).exp()):
             source = other.sum(dim=1, call=False, context=context, mode="sequential").source()
-            assert "exp2_product" in source and "decay" not in source
+            assert f"exp2{product or '_fast'}" in source and "decay" not in source
 
 
 def test_other_words_are_refused(context: cm.Context) -> None:

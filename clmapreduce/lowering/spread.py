@@ -58,16 +58,15 @@ class Spreading:
         """
         if not isinstance(total, Apply) or self._uses[id(total)] > 1:
             return None
+        args: Sequence[Node] = ()
         if total.function.name in ADDING:
-            parts = [self._summand(arg, side, change) for arg in total.args]
+            summands = [self._summand(arg, side, change) for arg in total.args]
+            args = [summand for summand in summands if summand is not None]
         elif total.function.name == "multiply":
-            parts = self._product(total.args, side, change)
-        else:
+            args = self._product(total.args, side, change)
+        if len(args) < len(total.args):
             return None
-        args = tuple(part for part in parts if part is not None)
-        if len(args) < len(parts):
-            return None
-        return self.noted(Apply(total.function, args, total.dtype, total.weak))
+        return self.noted(Apply(total.function, tuple(args), total.dtype, total.weak))
 
     def _summand(self, node: Node, side: Role, change: Callable[[Node], Node]) -> Node | None:
         role = self._role[id(node)]
@@ -75,8 +74,8 @@ class Spreading:
             return self.noted(change(node))
         return self.changed(node, side, change) if role is Role.PAIR else None
 
-    def _product(self, args: Sequence[Node], side: Role, change: Callable[[Node], Node]) -> list[Node | None]:
-        """The factors, one of them changed, that of the side first; no factor where none can be."""
+    def _product(self, args: Sequence[Node], side: Role, change: Callable[[Node], Node]) -> Sequence[Node]:
+        """The factors, one of them changed, that of the side if it can be; none where no factor can be changed."""
         for place in sorted(range(2), key=lambda k: self._role[id(args[k])] is not side):
             role, new = self._role[id(args[place])], None
             if role is Role.PAIR:
@@ -85,7 +84,7 @@ class Spreading:
                 new = self.noted(change(args[place]))
             if new is not None:
                 return [new if k == place else arg for k, arg in enumerate(args)]
-        return [None]
+        return ()
 
 
 def spread_factors(values: Sequence[Node], role: dict[int, Role]) -> tuple[Node, ...]:

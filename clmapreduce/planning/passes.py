@@ -105,7 +105,8 @@ class OnePass(Passes):
         long = PairProblem(wide.pair, wide.bound, outputs, backend=backend, short=wide.short) if wide else None
         own = self._apart if self._separates(mode, facts) else self.pair
         pair = own if shared else faster_pair(own, self.looped, self.bound, mode, facts)
-        problem = PairProblem(pair, self.bound, outputs, shared, backend, long, self.short)
+        short = self.short if own is self.pair else None
+        problem = PairProblem(pair, self.bound, outputs, shared, backend, long, short)
         if long is not None and is_better_long(long.pair, pair is not self.pair, mode, facts):
             problem = long
         scheme, box = choose(problem, domain, mode, facts, setting.box)

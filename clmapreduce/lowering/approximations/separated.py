@@ -2,8 +2,9 @@
 sin a sin b, two products instead of a function of every pair.
 
 Either side is computed in float64 and its sine and cosine are rounded to float32, so that it does not matter where the
-points lie. The result is off by 1.2e-7 at most, a fourth of what a careful cosine of float32 is on NVIDIA. A sine near
-0 would be off by more of itself than a careful one: only those are replaced of which exponents alone are made.
+points lie. The result is off by 1.2e-7 at most, a fourth of what a careful cosine of float32 is on NVIDIA: as if the
+angle were off by that much. A sine near 0 would be off by more of itself than a careful one: only those are replaced of
+which exponents alone are made.
 """
 
 from __future__ import annotations

@@ -41,7 +41,10 @@ def _is_product(product: Node, number: Node) -> bool:
     if [id(divisor) for divisor in below] != [id(divisor) for divisor in own_below]:
         return False
     for factor in own:
-        left = [one for k, one in enumerate(left) if one is not factor or any(o is factor for o in left[:k])]
+        place = next((k for k, one in enumerate(left) if one is factor), None)
+        if place is None:
+            return False
+        del left[place]
     if len(left) != 1 or not isinstance(left[0], Apply):
         return False
     return left[0].function is QUICK[LOG_FAST].function and left[0].args[0] is number

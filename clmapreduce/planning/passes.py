@@ -12,7 +12,7 @@ from typing import TypeAlias
 
 from clmapreduce.domain.dense import Pairwise
 from clmapreduce.dtypes import DType
-from clmapreduce.lowering.approximations.separated import separated_pair
+from clmapreduce.lowering.approximations.separated import separated_pair, waves_of
 from clmapreduce.lowering.pair import Pair, PairInput, Role
 from clmapreduce.modes import ComputeMode
 from clmapreduce.plan import Facts, Plan
@@ -30,6 +30,8 @@ from clmapreduce.schemes.pairs.rows import Rows
 from clmapreduce.schemes.pairs.softmax.plan import suited_softmax
 from clmapreduce.schemes.pairs.softmax.weights import LongWeights
 
+WAVES = 4
+"""Sines and cosines of a pair from which on they take longer than to keep all coordinates of a row."""
 Look: TypeAlias = "Callable[[Plan, PairProblem, Pairwise, ComputeMode, Facts], Plan]"
 """Gives the plan to use in the place of one with the default box."""
 
@@ -84,8 +86,10 @@ class OnePass(Passes):
 
     @cached_property
     def _apart(self) -> Pair:
-        """The pair with angles that are differences taken apart: with the terms of sums that it walks, if they are."""
-        terms = self.pair if self.short is None else self.short
+        """The pair with angles that are differences taken apart: with the terms of sums that it walks, where these are
+        waves.
+        """
+        terms = self.pair if self.short is None or waves_of(self.short) < WAVES else self.short
         apart = separated_pair(terms)
         return self.pair if apart is terms else apart
 

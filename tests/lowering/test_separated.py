@@ -10,7 +10,7 @@ from support.pair_plans import layout_of
 
 from clmapreduce.formula.evaluate import evaluate
 from clmapreduce.formula.node import Apply, Node, postorder
-from clmapreduce.lowering.approximations.separated import MOST_ANGLES, separated_pair
+from clmapreduce.lowering.approximations.separated import MOST_ANGLES, separated_pair, waves_of
 from clmapreduce.lowering.pair import Pair, Role
 
 DIFFERENCE = "(Vi(0,3)-Vj(1,3))"
@@ -54,6 +54,7 @@ def test_functions_of_one_side_alone_are_left(formula: str) -> None:
     new = separated_pair(pair)
     assert functions(pair, wide=False) == SEPARATED[formula] and functions(new, wide=False) == 0
     assert functions(new, wide=True) == 4 * SEPARATED[formula]
+    assert (waves_of(pair), waves_of(new)) == (SEPARATED[formula], 0)
     assert separated_pair(pair) is new
 
 

@@ -39,6 +39,13 @@ class _Sides(NamedTuple):
     column: Node | None
 
 
+def waves_of(pair: Pair) -> int:
+    """How many sines and cosines are computed for every pair."""
+    role = pair.terms.role
+    nodes = (node for node in postorder(pair.values) if isinstance(node, Apply) and role[id(node)] is Role.PAIR)
+    return sum(node.function in (SIN_FAST, COS_FAST) for node in nodes)
+
+
 @once_per_pair
 def separated_pair(pair: Pair) -> Pair:
     """The pair with such sines and cosines; itself where there are none, and where there are too many."""

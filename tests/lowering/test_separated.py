@@ -2,23 +2,30 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import pytest
-from support.pair_plans import layout_of
+from support.pair_plans import form_of, layout_of
+from support.plans import FACTS, source_of
 
+from clmapreduce.domain.dense import Pairwise
 from clmapreduce.formula.evaluate import evaluate
 from clmapreduce.formula.node import Apply, Node, postorder
 from clmapreduce.lowering.approximations.separated import MOST_ANGLES, separated_pair, waves_of
 from clmapreduce.lowering.pair import Pair, Role
+from clmapreduce.modes import ComputeMode
+from clmapreduce.plan import Facts
+from clmapreduce.planning.pair_request import passes_of
+from clmapreduce.planning.passes import Setting
 
 DIFFERENCE = "(Vi(0,3)-Vj(1,3))"
 PERIODIC = f"Exp(-Pm(3,1)*Sum(Square(Sin(Pm(2,1)*{DIFFERENCE}))))"
 SEPARATED = {
     f"Sum(Cos({DIFFERENCE}))": 3, f"Sum(Cos({DIFFERENCE})*Vj(2,3))": 3, "Cos(Vi(0,1)-Vj(1,1)+Pm(2,1))": 1, "Cos(Abs(Vj(1,1)-Vi(0,1)))": 1,
     f"Exp(-SqDist(Vi(0,3),Vj(1,3)))*Cos(Pm(2,3)|{DIFFERENCE})": 1, "Cos((Vi(0,1)-Vj(1,1))/Pm(2,1))": 1, "Cos(Vi(0,1)+Vj(1,1))": 1,
-    "Cos(-(Vi(0,1)-Vj(1,1)))": 1, "Square(Cos(Vi(0,1)*Vi(2,1)-Vj(1,1)*Vj(3,1)))": 1, PERIODIC: 3, "Cos(Sqrt(Abs(Vi(0,1)))-Vj(1,1))": 1,
+    "Cos(-(Vi(0,1)-Vj(1,1)))": 1, "Cos(Vi(0,1)*Pm(2,1)-Vj(1,1)*Pm(2,1))": 1, "Square(Cos(Vi(0,1)*Vi(2,1)-Vj(1,1)*Vj(3,1)))": 1, PERIODIC: 3, "Cos(Sqrt(Abs(Vi(0,1)))-Vj(1,1))": 1,
     f"Exp(-Sum(Abs(Sin({DIFFERENCE}))))": 3, "Exp(Sin(Vi(0,1)-Vj(1,1))*Pm(2,1)-SqDist(Vi(0,1),Vj(1,1)))": 1,
 }  # fmt: skip
 """Formulas, and how many angles are taken apart."""
@@ -84,6 +91,44 @@ def test_many_angles_stay() -> None:
         angles = "+".join(f"Cos(Vi(0,1)-Vj(1,1)*Pm({k},1))" for k in range(2, 2 + count))
         pair = layout_of(angles).pair
         assert (separated_pair(pair) is pair) == (count > MOST_ANGLES)
+
+
+def test_a_wave_that_is_used_twice_is_computed_once() -> None:
+    new = separated_pair(layout_of("Cos(Vi(0,1)-Vj(1,1))+Vj(2,1)*Vi(3,1)*Cos(Vi(0,1)-Vj(1,1))").pair)
+    role = new.terms.role
+    nodes = [n for n in postorder(new.values) if isinstance(n, Apply) and role[id(n)] is Role.PAIR]
+    assert sum(n.function.name == "multiply" for n in nodes) == 4
+
+
+GPU = FACTS["nvidia"]
+LONG = "Exp(-SqDist(Vi(0,20),Vj(1,20)))"
+
+
+def texts(formula: str, op: str = "Sum", facts: Facts = GPU, mode: ComputeMode = ComputeMode.PARALLEL) -> str:
+    """All kernels of a plan."""
+    setting = Setting(Pairwise(10_000, 10_000, 1, 200_000), mode, facts)
+    plan = passes_of(form_of(formula, op)).plan(setting, (np.dtype("f4"),))
+    return "".join(source_of(stage) for stage in plan.stages)
+
+
+@pytest.mark.parametrize("formula", ["Sum(Cos(Vi(0,3)-Vj(1,3)))", f"{LONG}*Sum(Cos(Vi(2,5)-Vj(3,5)))", "Sum(Cos(Vi(0,20)-Vj(1,20)))"])
+def test_sums_on_gpus(formula: str) -> None:
+    """Also of vectors that would be walked, where there are so many waves."""
+    text = texts(formula)
+    assert "cmr_cos_called_double" in text and "cmr_cos_fast" not in text and "cmr_cos_quick" not in text
+
+
+@pytest.mark.parametrize(
+    "formula, how",
+    [
+        ("Cos(Vi(0,1)-Vj(1,1))", {"op": "Max"}), ("Cos(Vi(0,1)-Vj(1,1))", {"op": "LogSumExp"}), (f"{LONG}*Cos(Sum(Vi(0,20)-Vj(1,20)))", {}),
+        ("Cos(Vi(0,1)-Vj(1,1))", {"facts": replace(GPU, fp64=False)}), ("Cos(Vi(0,1)-Vj(1,1))", {"facts": FACTS["intel"]}),
+        ("Cos(Vi(0,1)-Vj(1,1))", {"mode": ComputeMode.SEQUENTIAL}),
+    ],
+)  # fmt: skip
+def test_other_plans_keep_their_waves(formula: str, how: dict[str, Any]) -> None:
+    """Other reductions, a wave of coordinates that are walked, devices without float64, CPUs, and items that share nothing."""
+    assert "cos_called_double" not in texts(formula, **how)
 
 
 def test_doubles_stay() -> None:

@@ -46,6 +46,8 @@ STAY = {
     f"Step(Pm(4,1)*{DOT}-Pm(5,1))": 4,
     f"Cos(Pm(4,1)*{DOT})*{DOT}": 5,
     "Cos(Pm(2,1)*SqDist(Vi(0,1),Vj(1,1)))": 2,
+    f"Cos(Pm(4,1)*{DOT})*SqDist(Vi(0,3),Vj(1,3))": 8,
+    "Cos(Exp(-SqDist(Vi(0,1),Vj(1,1)))*Vj(2,1)*Vi(3,1))": 4,
 }
 """Formulas whose factor multiplies every pair."""
 

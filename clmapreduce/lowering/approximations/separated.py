@@ -13,8 +13,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
-import numpy as np
-
 from clmapreduce.dtypes import FLOAT32, FLOAT64
 from clmapreduce.formula.fast import COS_CALLED, COS_FAST, EXP2_FAST, SIN_CALLED, SIN_FAST
 from clmapreduce.formula.functions import apply, cast
@@ -131,8 +129,6 @@ class _Splitting:
         return self._wide[id(node)]
 
     def _wider(self, node: Node) -> Node:
-        if isinstance(node, Literal):
-            return Literal(float(np.float32(node.value)), FLOAT64)
         if isinstance(node, Apply) and node.dtype == FLOAT32 and node.function.name in ARITHMETIC:
             return Apply(node.function, tuple(self._widened(arg) for arg in node.args), FLOAT64)
         return cast(node, FLOAT64)

@@ -75,7 +75,7 @@ def test_groups_are_no_larger_than_clusters_are_worth() -> None:
 
 
 def test_many_terms_and_sums_leave_registers_for_more_groups() -> None:
-    shapes = {(11, 2): (256, 8), (12, 2): (128, 4), (16, 2): (128, 4), (17, 2): (128, 1), (3, 8): (256, 8), (3, 16): (128, 4)}
+    shapes = {(11, 2): (256, 8), (12, 2): (128, 4), (32, 2): (128, 4), (33, 2): (128, 1), (3, 8): (256, 8), (3, 16): (128, 4)}
     for (terms, sums), shape in shapes.items():
         box = pair_box(PairWork("sum", terms, sums, 8, False), 10**6, 10**6, PARALLEL, FACTS["nvidia"])
         assert (box.block, box.vectors) == shape, (terms, sums)

@@ -106,6 +106,36 @@ def test_long_arrays(context: cm.Context, rng: np.random.Generator) -> None:
     assert_as_numpy(x[a[:, 0] > 0], a[a[:, 0] > 0])
 
 
+@pytest.mark.parametrize("dtype", [*PLAIN, np.dtype(np.float16), RECORD], ids=str)
+@pytest.mark.parametrize("share", [0.0, 0.3, 1.0])
+@pytest.mark.parametrize("shape", [(1,), (PRIME,), (13, 17), (0,), (3, 0)], ids=str)
+def test_a_mask_of_the_whole_array(
+    shape: tuple[int, ...], share: float, dtype: np.dtype, context: cm.Context, rng: np.random.Generator
+) -> None:
+    """Also of views that begin further on, and by views of masks."""
+    if dtype == np.complex128 and not context.facts.fp64:
+        pytest.skip("numbers of 16 bytes are moved as two float64")
+    count = int(np.prod(shape))
+    a, mask = values(rng, dtype, 2 * count + 1), rng.random(2 * count + 1) < share
+    x, m = cm.array(a, context), cm.array(mask, context)
+    for first, other in ((0, 0), (count, 1), (1, count)):
+        part, wanted = slice(first, first + count), slice(other, other + count)
+        result = x[part].reshape(shape)[m[wanted].reshape(shape)]
+        expected = a[part].reshape(shape)[mask[wanted].reshape(shape)]
+        assert result.dtype == dtype and result.to_numpy().tobytes() == expected.tobytes()
+        assert result.shape == expected.shape
+
+
+def test_what_a_mask_leaves_is_an_array_of_its_own(context: cm.Context) -> None:
+    x = cm.array(np.arange(6.0, dtype="f4"), context)
+    kept = x[x > 2]
+    kept += 1
+    np.testing.assert_array_equal(x, np.arange(6.0))
+    np.testing.assert_array_equal(kept, [4, 5, 6])
+    with pytest.raises(cm.PlaceError, match="does not fit"):
+        x[cm.array(np.ones(5, bool), context)]
+
+
 def test_iteration_gives_rows(context: cm.Context, rng: np.random.Generator) -> None:
     a = drawn_values(rng, np.int32, (3, 4))
     x = cm.array(a, context)

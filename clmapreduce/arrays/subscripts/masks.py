@@ -1,4 +1,4 @@
-"""Masks: the places of what is not zero."""
+"""Masks: the places of what is not zero, and what a mask leaves of an array."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import numpy as np
 
 from clmapreduce.arrays.elementwise import converted
 from clmapreduce.arrays.subscripts.placing import stored
-from clmapreduce.arrays.subscripts.steps import contiguous_steps
+from clmapreduce.arrays.subscripts.steps import bits_of, contiguous_steps, seen_as
 from clmapreduce.device.array import DeviceArray, element, empty
 from clmapreduce.dtypes import BOOL, INT64
 from clmapreduce.errors import ShapeError
@@ -20,6 +20,7 @@ from clmapreduce.primitives.scan import Scan
 
 _COUNT = Scan("sum")
 _WRITE = Map(lambda mask, count: placed_where(mask, count - 1, index))
+_KEEP = Map(lambda mask, count, value: placed_where(mask, count - 1, value))
 
 
 def nonzero(x: Any, /) -> tuple[Any, ...]:
@@ -49,6 +50,19 @@ def flat_nonzero(x: DeviceArray) -> DeviceArray:
     if places.size:
         stored(_WRITE, [mask, counts], mask.shape, places)
     return places
+
+
+def compressed(x: DeviceArray, mask: DeviceArray) -> DeviceArray:
+    """The elements of x where a mask of its shape is True, (K,) in C order. Waits for their number. x: of no records.
+
+    Launches: a scan counts, and a map writes each element where the count says.
+    """
+    bits = bits_of(x.dtype)
+    counts = _COUNT(mask.reshape(-1)) if mask.size else None
+    result = empty((0 if counts is None else int(element(counts, -1)),), bits, x.context)
+    if result.size:
+        stored(_KEEP, [mask.reshape(-1), counts, seen_as(x, bits).reshape(-1)], (mask.size,), result)
+    return seen_as(result, x.dtype)
 
 
 @lru_cache(maxsize=64)

@@ -30,11 +30,14 @@ class Axis:
 
 @dataclass
 class Lookup:
-    """An array of places along an axis of `length`, each of which is so many elements of memory from the next."""
+    """An array of places along an axis of `length`, each of which is so many elements of memory from the next. inside:
+    whether no place can be outside of the axis.
+    """
 
     places: Any
     length: int
     step: int
+    inside: bool = False
 
 
 @dataclass
@@ -100,7 +103,8 @@ def select(shape: Shape, first: int, key: Any) -> Selection:
             if part.dtype == BOOL and part.shape != shape[axis : axis + part.ndim]:
                 raise PlaceError(f"a mask of shape {part.shape} does not fit the axes {axis} on of shape {shape}")
             lengths, strides = shape[axis:], steps[axis:]
-            selection.lookups += [Lookup(*each) for each in zip(places, lengths, strides, strict=False)]
+            inside = part.dtype == BOOL
+            selection.lookups += [Lookup(*each, inside) for each in zip(places, lengths, strides, strict=False)]
             where.append(len(selection.axes))
             axis += len(places)
     together = len(set(where)) == 1 and _side_by_side(keys)

@@ -46,6 +46,24 @@ def test_drawn_assignments(shape: tuple[int, ...], arrays: bool, context: cm.Con
         assert_as_numpy(x, a, case=key)
 
 
+def test_places_outside_where_nothing_is_stored(context: cm.Context) -> None:
+    """As in NumPy, which looks at places beside an empty slice, and not at those that broadcast to no place."""
+    a = np.zeros((4, 3), "f4")
+    x = cm.array(a, context)
+    nowhere, outside = np.zeros(0, np.int64), np.array([3])
+    for key in ((slice(0, 0), outside), (slice(0, 0), cm.array(outside, context))):
+        with pytest.raises(cm.PlaceError):
+            x[key] = 1
+        with pytest.raises(cm.PlaceError):
+            x[key]
+    with pytest.raises(IndexError):
+        a[:0, outside] = 1
+    for places in ((nowhere, outside), (cm.array(nowhere, context), outside)):
+        x[places] = 1
+        assert x[places].shape == a[nowhere, outside].shape
+    a[nowhere, outside] = 1
+
+
 @pytest.mark.parametrize("dtype", PLAIN, ids=str)
 def test_values_are_converted(dtype: np.dtype, context: cm.Context, rng: np.random.Generator) -> None:
     a = values(rng, dtype, (6, 5))

@@ -116,10 +116,18 @@ def _taking(dtype: DType) -> Formula:
     return Formula((source, Signature(INT64, Access.VECTOR, varies=True).input(1)), (source.value,))
 
 
+def check_places(selection: Selection) -> None:
+    """Raises PlaceError where a place is outside of its axis, also where slices leave nothing of the others. Arrays of
+    places that broadcast to no place are not looked at, as in NumPy.
+    """
+    if 0 not in selection.looked_up:
+        for lookup in selection.lookups:
+            _check(lookup)
+
+
 def places_of(selection: Selection, x: DeviceArray) -> DeviceArray:
     """The places in x's memory of what arrays of places select, int64 of the selection's shape. Raises PlaceError."""
-    for lookup in selection.lookups:
-        _check(lookup)
+    check_places(selection)
     behind = (1,) * (len(selection.axes) - selection.at)
     arrays = [lookup.places.reshape(*lookup.places.shape, *behind) for lookup in selection.lookups]
     axes = merged(selection.shape, selection.steps)

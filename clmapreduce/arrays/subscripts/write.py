@@ -9,7 +9,7 @@ import numpy as np
 from clmapreduce.arrays.elementwise import COPY, converted, run
 from clmapreduce.arrays.operands import check_broadcast, is_number, number_in, operand
 from clmapreduce.arrays.subscripts.placing import store_at_places, store_in_steps
-from clmapreduce.arrays.subscripts.read import places_of
+from clmapreduce.arrays.subscripts.read import check_places, places_of
 from clmapreduce.arrays.subscripts.selection import Selection, select
 from clmapreduce.arrays.subscripts.steps import bits_of, is_range, merged, seen_as
 from clmapreduce.calls.arguments import Shape
@@ -37,6 +37,7 @@ def assign(x: DeviceArray, key: Any, value: Any) -> None:
     values = _bits(x, source, shape)
     check_broadcast(values.shape, shape)
     if 0 in shape:
+        check_places(selection)
         return
     axes = merged(shape, selection.steps)
     if selection.lookups:

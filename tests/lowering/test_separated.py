@@ -98,6 +98,7 @@ def test_a_wave_that_is_used_twice_is_computed_once() -> None:
     role = new.terms.role
     nodes = [n for n in postorder(new.values) if isinstance(n, Apply) and role[id(n)] is Role.PAIR]
     assert sum(n.function.name == "multiply" for n in nodes) == 4
+    assert sum(n.function.name in ("add", "subtract") for n in nodes) == 2
 
 
 GPU = FACTS["nvidia"]

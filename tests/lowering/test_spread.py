@@ -8,9 +8,13 @@ import numpy as np
 import pytest
 from support.pair_plans import layout_of
 
+from clmapreduce.dtypes import FLOAT32
 from clmapreduce.formula.evaluate import evaluate
-from clmapreduce.formula.node import Apply, Node, postorder
+from clmapreduce.formula.fast import COS_FAST
+from clmapreduce.formula.functions import apply
+from clmapreduce.formula.node import Apply, Node, Symbol, postorder
 from clmapreduce.lowering.pair import Pair, Role
+from clmapreduce.lowering.spread import spread_factors
 
 DOT, SECOND = "(Vi(0,3)|Vj(1,3))", "(Vi(2,2)|Vj(3,2))"
 
@@ -66,6 +70,23 @@ def test_the_values_stay(formula: str) -> None:
     by_name = {symbol.name: number for symbol, number in symbols.items()}  # type: ignore[attr-defined]
     others = {symbol: by_name[symbol.name] for one in exact.inputs for symbol in one.symbols}
     assert value == pytest.approx(float(evaluate(exact.values[0], others)), abs=1e-5)
+
+
+def test_a_product_that_something_else_uses_stays() -> None:
+    """Its sum would be computed twice. The row's own factor moves into the sum, which is used as before."""
+    x, y, r, p = (Symbol(name, FLOAT32) for name in "xyrp")
+    role = {id(x): Role.ROW, id(r): Role.ROW, id(y): Role.COLUMN, id(p): Role.PARAMETER}
+
+    def noted(node: Node, of: Role = Role.PAIR) -> Node:
+        role[id(node)] = of
+        return node
+
+    inner = noted(apply("multiply", noted(apply("add", noted(apply("multiply", x, y)), p)), r))
+    outer = noted(apply("multiply", inner, p))
+    wave = noted(Apply(COS_FAST, (outer,), FLOAT32))
+    new = spread_factors([wave, inner], role)
+    assert isinstance(new[0], Apply) and isinstance(new[0].args[0], Apply)
+    assert new[0].args[0].args == (new[1], p) and new[1] is not inner
 
 
 def test_exponents_stay() -> None:

@@ -74,14 +74,15 @@ def test_the_values_stay(formula: str) -> None:
 
 def test_a_product_that_something_else_uses_stays() -> None:
     """Its sum would be computed twice. The row's own factor moves into the sum, which is used as before."""
-    x, y, r, p = (Symbol(name, FLOAT32) for name in "xyrp")
-    role = {id(x): Role.ROW, id(r): Role.ROW, id(y): Role.COLUMN, id(p): Role.PARAMETER}
+    x, y, z, r, p = (Symbol(name, FLOAT32) for name in "xyzrp")
+    role = {id(x): Role.ROW, id(z): Role.ROW, id(r): Role.ROW, id(y): Role.COLUMN, id(p): Role.PARAMETER}
 
     def noted(node: Node, of: Role = Role.PAIR) -> Node:
         role[id(node)] = of
         return node
 
-    inner = noted(apply("multiply", noted(apply("add", noted(apply("multiply", x, y)), p)), r))
+    total = noted(apply("add", noted(apply("multiply", x, y)), noted(apply("multiply", z, y))))
+    inner = noted(apply("multiply", total, r))
     outer = noted(apply("multiply", inner, p))
     wave = noted(Apply(COS_FAST, (outer,), FLOAT32))
     new = spread_factors([wave, inner], role)

@@ -40,7 +40,7 @@ EXP2_PRODUCT_DECAY = Function(
 EXP2_NEAR = Function("exp2_near", 1, real_transcendental, lambda dtype: "cmr_exp2_near_{V}({0})", np.exp2)
 """2^x by additions and multiplications alone, for |x| <= 126."""
 DIVIDE_FAST = _fast("divide", 2, np.true_divide)
-"""Within 2 ulp; a divisor below the normal numbers may count as 0."""
+"""Within 2 ulp; a divisor below the normal numbers may count as 0, one whose inverse is below them as infinite."""
 SQRT_FAST = _fast("sqrt", 1, np.sqrt)
 """Within 1 ulp; numbers below the normal ones may count as 0."""
 RSQRT_FAST = _fast("rsqrt", 1, lambda x: 1 / np.sqrt(x))

@@ -255,12 +255,16 @@ def roles(
         role |= {id(symbol): Role.PAIR for _, symbol in contraction.wide}  # each turn of the loop has another one
     for node in postorder([*values, *(c.term for c in contractions)]):
         if id(node) not in role:
-            args = node.args if isinstance(node, Apply) else ()
-            mask = 0
-            for arg in args:
-                mask |= role[id(arg)]
-            role[id(node)] = Role(mask)
+            role[id(node)] = joint_role(node, role)
     return role
+
+
+def joint_role(node: Node, role: Mapping[int, Role]) -> Role:
+    """The role that follows from those of a node's arguments, by id; an unknown one is a parameter."""
+    mask = 0
+    for arg in node.args if isinstance(node, Apply) else ():
+        mask |= role.get(id(arg), Role.PARAMETER)
+    return Role(mask)
 
 
 def is_constant(node: Node) -> bool:

@@ -16,7 +16,7 @@ from clmapreduce.dtypes import FLOAT32, FLOAT64, DType, is_float
 from clmapreduce.formula.fast import FAST, RSQRT_FAST, SQRT_FAST, divide_fast, exp2_fast
 from clmapreduce.formula.functions import apply, cast
 from clmapreduce.formula.node import Apply, Literal, Node, postorder
-from clmapreduce.lowering.pair import Role
+from clmapreduce.lowering.pair import Role, joint_role
 
 COMPUTING = (FLOAT32, FLOAT64)
 
@@ -61,10 +61,7 @@ class Regrouper:
 
     def _noted(self, node: Node) -> Node:
         """The node, its role noted."""
-        mask = 0
-        for arg in node.args if isinstance(node, Apply) else ():
-            mask |= self._role.get(id(arg), Role.PARAMETER)
-        self._role[id(node)] = Role(mask)
+        self._role[id(node)] = joint_role(node, self._role)
         self._alive.append(node)
         return node
 

@@ -16,7 +16,7 @@ from clmapreduce.dtypes import is_float
 from clmapreduce.formula.fast import EXP2_FAST
 from clmapreduce.formula.functions import apply
 from clmapreduce.formula.node import Apply, Node, postorder
-from clmapreduce.lowering.pair import Role
+from clmapreduce.lowering.pair import Role, joint_role
 from clmapreduce.lowering.unique import rewritten
 
 ADDING = frozenset({"add", "subtract", "negative"})
@@ -45,10 +45,7 @@ class Spreading:
 
     def noted(self, node: Node) -> Node:
         """The node, its role noted."""
-        mask = 0
-        for arg in node.args if isinstance(node, Apply) else ():
-            mask |= self._role.get(id(arg), Role.PARAMETER)
-        self._role[id(node)] = Role(mask)
+        self._role[id(node)] = joint_role(node, self._role)
         self._alive.append(node)
         return node
 

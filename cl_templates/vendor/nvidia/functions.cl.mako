@@ -102,8 +102,8 @@ INLINE double cmr_divide_fast_double(double a, double b) {
 ${functions.divide_fast(T)}
 % endif
 </%def>
-## Doubles of which the hardware knows 20 bits (PTX manual): what is left of 1 is e, at most 2^-19, and a step that leaves its cube gives the others. No
-## branches: other pairs fill the time in which one waits. 0 and infinity leave a NaN or an e of 1, and their first guess is right already.
+## The hardware gives about 20 bits of an inverse. The rest e is 2^-19 at most, and one step leaves an error of its cube. A branch would stand between
+## the instructions of neighbouring pairs. For 0 and infinity e is NaN or large, and the first guess is right.
 <%def name="_first_guess(name, x)">
 double guess;
     asm("${name}.approx.ftz.f64 %0, %1;" : "=d"(guess) : "d"(${x}));
@@ -155,7 +155,7 @@ INLINE float cmr_log2_quick_float(float x) {
     return binary;
 }
 </%def>
-## Logarithms of numbers below the normal ones are that of the least of these.
+## Numbers below the normal ones have the logarithm of the least normal one.
 <%def name="xlog2x_quick(T)">
 INLINE float cmr_xlog2x_quick_float(float x) {
     float binary;
@@ -287,7 +287,7 @@ ${functions.rsqrt_fast(T)}
 % if T == "float":
 INLINE float cmr_root_fast_float(float x, float inverse) { return x * fmin(fmax(inverse, 0x1p-64f), 0x1p63f); }
 % elif T == "double":
-INLINE double cmr_root_fast_double(double x, double inverse) { return x > 0.0 & x < INFINITY ? x * inverse : x; }
+INLINE double cmr_root_fast_double(double x, double inverse) { return x >= 0x1p-1022 & x < INFINITY ? x * inverse : x; }
 % else:
 ${functions.root_fast(T)}
 % endif

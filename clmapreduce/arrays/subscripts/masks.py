@@ -52,6 +52,12 @@ def flat_nonzero(x: DeviceArray) -> DeviceArray:
     return places
 
 
+def is_mask_of(x: DeviceArray, key: Any) -> bool:
+    """Whether a subscript is one mask, on the device or the host, of the array's shape; of no record."""
+    masks = isinstance(key, (DeviceArray, np.ndarray)) and key.dtype == BOOL and key.shape == x.shape
+    return masks and x.ndim > 0 and x.dtype.names is None
+
+
 def compressed(x: DeviceArray, mask: DeviceArray) -> DeviceArray:
     """The elements of x where a mask of its shape is True, (K,) in C order. Waits for their number. x: of no records.
 

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from clmapreduce.arrays.elementwise import COPY, by_rows, run
-from clmapreduce.arrays.subscripts.masks import compressed
+from clmapreduce.arrays.subscripts.masks import compressed, is_mask_of
 from clmapreduce.arrays.subscripts.selection import Lookup, Selection, select, with_new_axes
 from clmapreduce.arrays.subscripts.steps import (
     Merged,
@@ -27,7 +27,7 @@ from clmapreduce.calls.prepared import Prepared, prepare
 from clmapreduce.checks import quoted
 from clmapreduce.device.array import DeviceArray, Part, empty
 from clmapreduce.domain.line import Line
-from clmapreduce.dtypes import BOOL, INT64, DType
+from clmapreduce.dtypes import INT64, DType
 from clmapreduce.errors import PlaceError
 from clmapreduce.formula.formula import Access, Formula
 from clmapreduce.formula.functions import apply
@@ -51,18 +51,12 @@ def selected(x: DeviceArray, key: Any) -> DeviceArray:
     spread = with_new_axes(x.shape, key)
     if spread is not None:
         return Part(x, spread, x.dtype, x.first)
-    if _is_mask(x, key):
+    if isinstance(key, DeviceArray) and is_mask_of(x, key):
         return compressed(x, key)
     selection = select(x.shape, x.first, key)
     if selection.lookups:
         return gather(x, places_of(selection, x))
     return in_steps(x, selection.first, selection.shape, selection.steps)
-
-
-def _is_mask(x: DeviceArray, key: Any) -> bool:
-    """Whether a subscript is one mask on the device of the array's shape."""
-    whole = isinstance(key, DeviceArray) and key.dtype == BOOL and key.shape == x.shape and x.ndim > 0
-    return whole and x.dtype.names is None
 
 
 def in_steps(x: DeviceArray, first: int, shape: Shape, steps: tuple[int, ...]) -> DeviceArray:

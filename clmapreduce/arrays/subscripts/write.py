@@ -4,17 +4,15 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
-
 from clmapreduce.arrays.elementwise import COPY, converted, run
 from clmapreduce.arrays.operands import check_broadcast, is_number, number_in, operand
+from clmapreduce.arrays.subscripts.masks import is_mask_of
 from clmapreduce.arrays.subscripts.placing import store_at_places, store_in_steps
 from clmapreduce.arrays.subscripts.read import check_places, places_of
 from clmapreduce.arrays.subscripts.selection import Selection, select
 from clmapreduce.arrays.subscripts.steps import bits_of, is_range, merged, seen_as
 from clmapreduce.calls.arguments import Shape
 from clmapreduce.device.array import DeviceArray, Part, contiguous
-from clmapreduce.dtypes import BOOL
 from clmapreduce.formula.guard import guard
 from clmapreduce.primitives.map import Map
 
@@ -27,7 +25,7 @@ def assign(x: DeviceArray, key: Any, value: Any) -> None:
     """
     source = operand(value)
     target = seen_as(x, bits_of(x.dtype))
-    if _is_mask(x, key) and (is_number(source) or source.size == 1):
+    if is_mask_of(x, key) and (is_number(source) or source.size == 1):
         run(_KEEP, [key, _bits(x, source, ())], (target,), x.shape)
         return
     selection = select(x.shape, x.first, key)
@@ -46,12 +44,6 @@ def assign(x: DeviceArray, key: Any, value: Any) -> None:
         run(COPY, [values], (Part(target, shape, target.dtype, 0),), shape)
     else:
         store_in_steps(target, values, shape, selection.first, axes)
-
-
-def _is_mask(x: DeviceArray, key: Any) -> bool:
-    """Whether a subscript is one mask of the array's shape, so that a guarded store does."""
-    masks = isinstance(key, (DeviceArray, np.ndarray)) and key.dtype == BOOL and key.shape == x.shape
-    return masks and x.ndim > 0 and x.dtype.names is None
 
 
 def _is_itself(x: DeviceArray, selection: Selection, value: Any) -> bool:

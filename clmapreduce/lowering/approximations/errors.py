@@ -1,5 +1,5 @@
 """What the nodes of a pair may be off by where approximations stand for functions: a node that is linear in an
-approximation is off by its error times a slope. So is no product of two such nodes, and no power of one.
+approximation is off by its error times a slope. A product of two such nodes is linear in neither, nor is a power.
 """
 
 from __future__ import annotations

@@ -57,19 +57,19 @@ def quick_pair(pair: Pair) -> QuickPair | None:
     if not chosen:
         return None
     writer = _Approximating(chosen, never_negative(pair.values) & _shown(pair.values))
-    tested_terms, scale = writer.terms(pair.values)
-    terms, arguments = without_zero_tests(tested_terms, never_negative(tested_terms)), writer.arguments
+    tested, scale = writer.terms(pair.values)
+    terms = without_zero_tests(tested, never_negative(tested))
     none, one = Literal(0, FLOAT32), Literal(1, FLOAT32)
     errors = Errors(pair, chosen, scale).errors
     floors = [errors[id(value)].node if id(value) in errors else none for value in pair.values] if errors else []
-    behind = [none] * (len(floors) + len(arguments))
+    behind = [none] * (len(floors) + len(writer.arguments))
     own = pair.factors or (one,) * len(terms)
     waiting = (*own, *[one] * len(behind)) if pair.factors else ()
     scaled = (apply("multiply", own[0], Literal(scale, FLOAT32)), *[one] * len(behind)) if scale != 1 else waiting
-    quick = replace(pair, values=(*terms, *floors, *arguments), factors=scaled)
+    quick = replace(pair, values=(*terms, *floors, *writer.arguments), factors=scaled)
     careful = replace(pair, values=(*pair.values, *behind), factors=waiting)
     angles = any(approximation is not QUICK[LOG_FAST] for approximation in chosen.values())
-    return QuickPair(quick, careful, bool(floors), len(arguments), angles)
+    return QuickPair(quick, careful, bool(floors), len(writer.arguments), angles)
 
 
 def _chosen(pair: Pair) -> dict[int, Quick]:

@@ -53,7 +53,11 @@ LOG_FAST = _fast("log", 1, np.log)
 """Within 3 ulp; 2e-6 of it for float32 on NVIDIA."""
 SIN_FAST = _fast("sin", 1, np.sin)
 COS_FAST = _fast("cos", 1, np.cos)
-"""Within 2^-22 (float32) or 2^-51, sin near 0 within 3 ulp; cos within 2^-20.9 for float32 on NVIDIA."""
+"""Within 2^-22 (float32) or 2^-51, sin near 0 within 3 ulp; for float32 on NVIDIA sin within 2^-20.8, near 0 5 ulp, cos
+within 2^-20.9.
+"""
+SIN_POSITIVE_FAST = _fast("sin_positive", 1, np.sin)
+"""The same for x >= 0, which is seldom near 0: a device may look at small angles one by one."""
 SIN_CALLED = Function("sin_called", 1, real_transcendental, lambda dtype: "cmr_sin_called_{V}({0})", np.sin)
 COS_CALLED = Function("cos_called", 1, real_transcendental, lambda dtype: "cmr_cos_called_{V}({0})", np.cos)
 """The library's, whose text is in a kernel once where it is long."""
@@ -65,24 +69,24 @@ FAST = {
     "sqrt": SQRT_FAST, "log": LOG_FAST, "sin": SIN_FAST, "cos": COS_FAST, "power": POWER_FAST, "arctan": ATAN_FAST,
 }  # fmt: skip
 """What stands for the usual functions, by their names."""
-TESTING = frozenset({LOG_FAST, SIN_FAST, COS_FAST, POWER_FAST})
+TESTING = frozenset({LOG_FAST, SIN_FAST, SIN_POSITIVE_FAST, COS_FAST, POWER_FAST})
 """Those that look for rare arguments."""
 
 
 class Quick(NamedTuple):
     """A function of float32 as hardware approximates it.
 
-    error: its largest one; 0 where the careful function is off by as much, or the error is a small share of the result.
-    limited: whether it is right for arguments up to LARGEST_ANGLE only, and the result does not show larger ones. even:
-    whether it takes magnitudes alone. positive: what stands for it where arguments are never negative, if not itself.
-    scale: what its results are multiplied by.
+    error: its largest one near 0; 0 where the careful function is off by as much, or the error is a small share of the
+    result. slope: what the error grows by with the argument's magnitude. reach: of larger arguments it is wrong. angle:
+    whether its argument is an angle; of one that is too large it is NaN, where neither slope nor reach tells. scale:
+    what its results are multiplied by.
     """
 
     function: Function
     error: float
-    limited: bool = False
-    even: bool = False
-    positive: Function | None = None
+    slope: float = 0.0
+    reach: float = math.inf
+    angle: bool = False
     scale: float = 1.0
 
 
@@ -91,21 +95,33 @@ def _quick(name: str, twin: Callable[..., Any]) -> Function:
     return Function(f"{name}_quick", 1, real_transcendental, lambda dtype: spelling, twin)
 
 
+SIN_SERIES = _quick("sin", np.sin)
+"""The sine by additions and multiplications alone."""
+_NEAR = Quick(_quick("sin_near", np.sin), 3.5e-7, slope=1.6e-7, angle=True)
+_SMALL = Quick(_quick("sin_small", np.sin), 0.0, reach=3.1415, angle=True)
+_SERIES = Quick(SIN_SERIES, 0.0, angle=True)
+_COSINE = Quick(_quick("cos", np.cos), 0.0, angle=True)
+_LOG = Quick(_quick("log2_close", np.log2), 0.0, scale=math.log(2))
 QUICK = {
     LOG_FAST: Quick(_quick("log2", np.log2), 2.0**-22 * math.log(2), scale=math.log(2)),
-    SIN_FAST: Quick(_quick("sin", np.sin), 2.0**-20.6, limited=True, positive=_quick("sin_positive", np.sin)),
-    COS_FAST: Quick(_quick("cos", np.cos), 0.0, even=True),
-}
+    SIN_FAST: _NEAR, SIN_POSITIVE_FAST: _NEAR, COS_FAST: _COSINE,
+}  # fmt: skip
 """What stands for these functions in sums that check how large their terms are. Logarithms of numbers below the normal
-ones are infinite. Cosines of magnitudes of 2.64e7 and more are NaN, as sines by `positive` are. The error of logarithms
-is that of the PTX manual for lg2.approx. On an H200 sines of all arguments up to 2^18 are off by 2^-20.6 at most, of
-larger ones by 2^-20.3, cosines by 2^-20.9, as the careful cosine is: the same approximation behind a test of the angle.
+ones are infinite; their error is that of the PTX manual for lg2.approx. On an H200 sin.approx is off by 3.5e-7 up to
+pi, 6.5e-7 up to 2 pi, 1.27e-6 up to 4 pi: its product with 1 / (2 pi) is rounded, towards 0. Cosines, of angles less
+whole turns, are off by 2^-20.9, as the careful ones are.
 """
+SMALL = {SIN_FAST: _SMALL, SIN_POSITIVE_FAST: _SMALL}
+"""What stands for these functions instead where all arguments are small, and so are the terms."""
+STEADY = {LOG_FAST: _LOG, SIN_FAST: _SERIES, SIN_POSITIVE_FAST: _SERIES}
+"""What stands for them where that is too rough: as exact as the careful ones, with no test. Sines of magnitudes of
+4.12e5 and more are NaN, as cosines of 2.64e7 and more are.
+"""
+QUICK_ANYWHERE = {SIN_FAST: _SERIES, COS_FAST: _COSINE}
+"""What stands for functions in which terms need not be linear, if that is faster than the careful ones."""
 
 XLOG2X = _quick("xlog2x", lambda x: np.where(x == 0, 0, x * np.log2(np.where(x == 0, 1, x))))
 """x log2(x) by the hardware's logarithm, 0 at 0, for x >= 0."""
-LARGEST_ANGLE = 131072.0
-"""Of larger angles a sine by approximation is not used where they may be negative."""
 
 DIFFERENCE = Function("difference", 2, real_transcendental, lambda dtype: "cmr_difference_{V}({0}, {1})", np.subtract)
 """a - b of what a and b are rounded to: a product is not fused into it, which would leave what its rounding lost."""

@@ -14,7 +14,7 @@ from clmapreduce.lowering.pair import Contraction, Pair, PairInput, roles
 from clmapreduce.lowering.regroup import Regrouper
 from clmapreduce.lowering.sharing import shared_products, shared_roots, waiting_factors
 from clmapreduce.lowering.spread import spread_factors
-from clmapreduce.lowering.unique import unique
+from clmapreduce.lowering.unique import positive_sines, unique
 from clmapreduce.vector.algebra import SUM
 from clmapreduce.vector.node import Constant, Variable, Vector, postorder
 from clmapreduce.vector.operation import SUM_T, ZERO
@@ -250,7 +250,7 @@ def _finished(
     used = _used([*values, *factors], finished)
     used_inputs = tuple(operand for operand in inputs if used(operand))
     if long is None:
-        values = shared_roots(unique(values))
+        values = positive_sines(shared_roots(unique(values)))
         shared = shared_products(values, roles(values, finished, used_inputs))
         return Pair(used_inputs, shared, width, finished, factors=factors)
     scalars, expansion = expansion_of(values[0], finished[-1], role)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Hashable, Mapping, Sequence
 
+from clmapreduce.formula.fast import SIN_FAST, SIN_POSITIVE_FAST
 from clmapreduce.formula.node import Apply, Literal, Node, postorder
 
 FACTORS = 16
@@ -50,6 +51,21 @@ def rewritten(
 def never_negative(values: Sequence[Node]) -> frozenset[int]:
     """Ids of the nodes below some values that are squares, or computed from squares and numbers from 0 on."""
     return frozenset(place for place, left in _odd_factors(values, ()).items() if not left)
+
+
+def positive_sines(values: Sequence[Node]) -> tuple[Node, ...]:
+    """The values, equal nodes being one object, with the sines of numbers that are never negative as such."""
+    if not any(isinstance(node, Apply) and node.function is SIN_FAST for node in postorder(values)):
+        return tuple(values)
+    positive = never_negative(values)
+
+    def change(node: Apply, args: tuple[Node, ...]) -> Node | None:
+        if node.function is not SIN_FAST or id(node.args[0]) not in positive:
+            return None
+        return Apply(SIN_POSITIVE_FAST, args, node.dtype)
+
+    new = rewritten(values, change)
+    return tuple(new[id(value)] for value in values)
 
 
 def never_positive(values: Sequence[Node], squares: Sequence[Node] = ()) -> frozenset[int]:

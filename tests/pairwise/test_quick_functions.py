@@ -62,7 +62,7 @@ def test_sums_stay_within_the_bound(name: str, scale: float, quick: cm.Context, 
     x, y, b = points(rng, ROWS, 2), points(rng, COLUMNS, 2), rng.normal(size=(COLUMNS, 1)).astype("f4")
     function, exact = FUNCTIONS[name]
     call = (function(cm.Vi(x).sqdist(cm.Vj(y)) * scale) * cm.Vj(b)).sum(1, context=quick, mode="parallel", call=False)
-    word = {"log": "log2", "xlogx": "xlog2x", "cos": "cos"}.get(name, "sin_positive")
+    word = {"log": "log2", "xlogx": "xlog2x", "cos": "cos"}.get(name, "sin_near")
     assert f"cmr_{word}_quick" in call.source()
     distance = np.square(x[:, None].astype("f8") - y).sum(-1) * scale
     if name == "log":
@@ -87,13 +87,58 @@ def test_cosines_of_products(around: str, scale: float, quick: cm.Context, rng: 
     assert error(call(), exact[..., None] * b) <= TOLERANCE
 
 
-@pytest.mark.parametrize("scale", [1.0, 2.0**12, 2.0**17])
+@pytest.mark.parametrize("scale", [2.0**-30, 2.0**-9, 2.0**-3, 1.0, 2.0, 2.0**12, 2.0**17, 2.0**23])
 def test_sines_of_products(scale: float, quick: cm.Context, rng: np.random.Generator) -> None:
-    """Of either sign; the largest angles are beyond what approximations take, which the result does not show."""
+    """Of either sign, from those that are as small as their terms to those that are beyond what approximations take."""
     x, y, b = points(rng, ROWS, 2), points(rng, COLUMNS, 2), rng.normal(size=(COLUMNS, 1)).astype("f4")
     call = (((cm.Vi(x) | cm.Vj(y)) * scale).sin() * cm.Vj(b)).sum(1, context=quick, mode="parallel", call=False)
-    assert "cmr_sin_quick" in call.source()
+    assert "cmr_sin_near_quick" in call.source()
     assert error(call(), np.sin(x.astype("f8") @ y.T.astype("f8") * scale)[..., None] * b) <= TOLERANCE
+
+
+@pytest.mark.parametrize("among, others", [(1.0, 2.0**-9), (2.0**-9, 1.0), (2.0**-9, 2.0**9), (2.0**9, 2.0**-9), (1.0, 2.0**24)])
+@pytest.mark.parametrize("every", [68, 17])
+def test_columns_unlike_those_that_a_group_looks_at(
+    among: float, others: float, every: int, quick: cm.Context, rng: np.random.Generator
+) -> None:
+    """A group that has chosen the wrong functions finds out."""
+    x, y, b = points(rng, ROWS, 2), points(rng, COLUMNS, 2), rng.normal(size=(COLUMNS, 1)).astype("f4")
+    y *= np.where(np.arange(COLUMNS) % every == 0, among, others).astype("f4")[:, None]
+    result = ((cm.Vi(x) | cm.Vj(y)).sin() * cm.Vj(b)).sum(1, context=quick, mode="parallel")
+    assert error(result, np.sin(x.astype("f8") @ y.T.astype("f8"))[..., None] * b) <= TOLERANCE
+
+
+@pytest.mark.parametrize("scales", [(1.0, 2.0**-9), (2.0**9, 2.0**-9), (2.0**25, 2.0**-9), (2.0**25, 1.0)])
+def test_rows_of_two_kinds(scales: tuple[float, float], quick: cm.Context, rng: np.random.Generator) -> None:
+    """In every group many rows are unlike the others."""
+    x, y, b = points(rng, ROWS, 2), points(rng, COLUMNS, 2), rng.normal(size=(COLUMNS, 1)).astype("f4")
+    x *= np.where(np.arange(ROWS) % 3 == 0, *scales).astype("f4")[:, None]
+    result = ((cm.Vi(x) | cm.Vj(y)).sin() * cm.Vj(b)).sum(1, context=quick, mode="parallel")
+    assert error(result, np.sin(x.astype("f8") @ y.T.astype("f8"))[..., None] * b) <= TOLERANCE
+
+
+@pytest.mark.parametrize("weights", ["zero", "one large", "infinite", "NaN"])
+def test_weights_of_sines(weights: str, quick: cm.Context, rng: np.random.Generator) -> None:
+    x, y, b = points(rng, ROWS, 2), points(rng, COLUMNS, 2), np.zeros((COLUMNS, 1), "f4")
+    b[700] = {"zero": 0, "one large": 1e30, "infinite": np.inf, "NaN": np.nan}[weights]
+    result = np.asarray(((cm.Vi(x) | cm.Vj(y)).sin() * cm.Vj(b)).sum(1, context=quick, mode="parallel"), "f8")
+    with np.errstate(all="ignore"):
+        exact = (np.sin(x.astype("f8") @ y.T.astype("f8"))[..., None] * b).sum(1)
+    np.testing.assert_allclose(result, exact, rtol=TOLERANCE, atol=1e24 if weights == "one large" else 0)
+
+
+@pytest.mark.parametrize("around", ["square", "exponential", "two sums"])
+@pytest.mark.parametrize("scale", [2.0**-9, 1.0, 2.0**12, 2.0**23])
+def test_sines_in_other_functions(around: str, scale: float, quick: cm.Context, rng: np.random.Generator) -> None:
+    """As series, of angles less whole turns."""
+    x, y = points(rng, ROWS, 2), points(rng, COLUMNS, 2)
+    b = rng.normal(size=(COLUMNS, 2 if around == "two sums" else 1)).astype("f4")
+    sine, exact = ((cm.Vi(x) | cm.Vj(y)) * scale).sin(), np.sin(x.astype("f8") @ y.T.astype("f8") * scale)
+    term = sine**2 if around == "square" else sine.exp() if around == "exponential" else sine
+    exact = exact**2 if around == "square" else np.exp(exact) if around == "exponential" else exact
+    call = (term * cm.Vj(b)).sum(1, context=quick, mode="parallel", call=False)
+    assert "cmr_sin_quick" in call.source()
+    assert error(call(), exact[..., None] * b) <= TOLERANCE
 
 
 def test_one_row_with_long_angles(quick: cm.Context, rng: np.random.Generator) -> None:
@@ -111,7 +156,7 @@ def test_factors_of_all_terms(factor: float, quick: cm.Context, rng: np.random.G
     x, y = points(rng, ROWS, 2), points(rng, COLUMNS, 2)
     x[::50] *= 2.0**-14
     tensor = ((cm.Vi(x) | cm.Vj(y)).sin() * np.float32(factor)).sum(1, context=quick, mode="parallel", call=False)
-    assert "cmr_sin_quick" in tensor.source()
+    assert "cmr_sin_near_quick" in tensor.source()
     terms = np.sin(x.astype("f8") @ y.T.astype("f8")) * np.float64(np.float32(factor))
     assert error(tensor()[:, 0], terms.T) <= TOLERANCE
 

@@ -2,14 +2,15 @@
 ##   A group owns `vectors` × `lanes` rows per item and walks its share of the columns, tile by tile: in par a tile's terms are staged in local
 ##   memory, in seq columns are read in place. `columns` columns are taken at once. Accumulators stay in registers; those of a tile (if
 ##   the operator has such) are merged at its end.
-##   With `careful`, sums are watched. Those that are not sound are computed again from the careful pair: these rows alone, which items share, where a group has
-##   no more of them than items; else all of its rows.
+##   With `careful`, sums are watched. Those that are not sound are computed again: these rows alone, which items share, where a group has no more of them than
+##   items, else all of its rows; from one of `seconds`, if there are any, and those that are still not sound from the careful pair. `looks`: pairs with which a
+##   group looks ahead: where the first rows of many items are unsound after a few columns, it takes the next one.
 ##   With `sharing`, items share the rows of a cluster that has fewer rows than there are items, and merge at the end.
 ##   The domain says which rows and columns these are. Where columns are split, accumulators go to `parts`, for cmr_pairwise_merge.
 ##   in…  the pair's inputs      parts, out…      rows, columns  of one element of the batch      share  columns per split
 ##   blocks, splits  how many      total  accumulators in parts      pieces, …  domain/ranges
-##   Local memory: one tile of the columns' terms (par), of the careful pair as well, one accumulator per item (sharing, careful). Barriers: 2 a tile, 3 (careful), as from_item
-##   (sharing, careful).
+##   Local memory: one tile of the columns' terms (par), of the other pairs as well, one accumulator per item (sharing, careful). Barriers: 2 a tile, 3 (careful), 4 (looks),
+##   3 (seconds), as from_item (sharing, careful).
 <%namespace name="mode" file="/mode/${context['compute_mode']}.cl.mako"/>
 <%namespace name="domain" file="/domain/${context['domain']}.cl.mako"/>
 <%namespace name="accumulators" file="/pairs/accumulators.cl.mako"/>
@@ -18,9 +19,11 @@
 <%namespace name="contractions" file="/pairs/contractions.cl.mako"/>
 <%namespace name="inputs" file="/pairs/inputs.cl.mako"/>
 <%
+SEEN, UNSOUND = 16, 16  # columns that a group looks at, and the part of its items whose rows are too many
 inner = pairs.inner
 acc = "part" if inner is not None else "acc"
-op = inner if inner is not None else pairs.outer
+def op_of(text):
+    return text.outer if text.inner is None else text.inner
 # Intel's CPU runtime (2026.22) keeps the negative of a row's number across the tiles' barriers in one place for all work-items, and so computes
 # with another row's (tests/pairwise/test_lazy_complex.py fails without this): there the rows are read again behind the barriers.
 reload = pairs.staged and cpu
@@ -41,12 +44,12 @@ ${pairs.column(c, f"j0 + k + {c}")}
 % endfor
 % endif
 ${contractions.contract(pairs, len(taken), [place(f"k + {c}", staged) for c in range(count)], held)}
-${folding.absorb_rows(pairs, acc, taken, [place(f"k + {c}", staged) for c in range(count)], op)}
+${folding.absorb_rows(pairs, acc, taken, [place(f"k + {c}", staged) for c in range(count)], op_of(pairs))}
 </%def>
 ## taken: numbers of row vectors. shared: whether items share these rows. The careful pair's text is seldom needed: it is short.
 <%def name="walk(pairs, taken, shared)">
 <%
-columns, times = (1, 1) if pairs is careful else (at_once, unroll)
+columns, times = (1, 1) if pairs is careful else (4 if shared else 1, 1 if shared else 2) if pairs in seconds else (at_once, unroll)
 %>
 int k = ${f"sharer * {columns}" if shared else 0};
 % if times > 1:
@@ -98,33 +101,107 @@ ${turn(pairs, 1, taken)}
 % endif
 </%domain:each_tile>
 </%def>
+## Sets ok0, … to whether the sums are sound, where a condition holds.
+<%def name="check_rows(text, todo='1')">
+    if (${todo}) {
+% for v in range(vectors):
+<% sound = text.sound(f"acc{v}") %>
+        {
+            ${sound.statements}
+            ok${v} = ${sound.text};
+        }
+% endfor
+    }
+</%def>
+## Sets unsound[0] to the number of rows that are not, and notes the first of them. alone: whether rows are no other item's.
+<%def name="count_unsound(alone)">
+    ${mode.sync()}
+    if (CMR_LOCAL_ID == 0) unsound[0] = 0;
+    ${mode.sync()}
+% for v in range(vectors):
+% if alone:
+    place${v} = -1;
+    if (!ok${v}) {
+        place${v} = atomic_inc(&unsound[0]);
+        if (place${v} < ${block}) unsound_rows[place${v}] = row${v}_0;
+    }
+% else:
+    if (!ok${v}) unsound[0] = 1;
+% endif
+% endfor
+    ${mode.sync()}
+</%def>
+## Walks all rows once more, from another pair, where a condition holds.
+<%def name="walk_rows_again(text, todo)">
+    if (${todo}) {
+% for v in range(vectors):
+        ${text.outer.reset(f"acc{v}", lanes)}
+% endfor
+    }
+    <%domain:walk_again todo="${todo}">
+    ${text.uniforms()}
+% if not reload:
+% for v in range(vectors):
+    ${text.row(v, rows_of(v))}
+% endfor
+% endif
+    ${walk_tiles(text, range(vectors))}
+    </%domain:walk_again>
+</%def>
+## Declares poor0, …: whether many of the first rows of all items are unsound after some columns of the group's share, for each text.
+<%def name="look_ahead(texts)">
+    ${mode.sync()}
+    if (CMR_LOCAL_ID < ${len(texts)}) unsound[1 + CMR_LOCAL_ID] = 0;
+    ${mode.sync()}
+% for n, text in enumerate(texts):
+    {
+        ${text.uniforms()}
+        ${text.row(0, rows_of(0))}
+        ${text.inner.declare("part0", lanes)}
+        #pragma unroll 4
+        for (int k = 0; k < ${SEEN} && begin < end; k++) {
+            const idx seen = begin + (end - begin) / ${SEEN} * k;
+            ${text.column(0, "seen")}
+            ${folding.absorb(text, "part0", 0, ["seen"], text.inner)}
+        }
+<% sound = text.sound("part0", inner=True) %>
+        ${sound.statements}
+        if (!(${sound.text})) atomic_inc(&unsound[${1 + n}]);
+    }
+% endfor
+    ${mode.sync()}
+% for n in range(len(texts)):
+    const int poor${n} = unsound[${1 + n}] > ${block // UNSOUND};
+% endfor
+    ${mode.sync()}
+</%def>
 ## Computes unsound rows again, where a group has no more of them than items: item n takes row n % wide of them, and one of `sharers` columns. Items that
 ## share a row merge; then the owner of each row takes its sum. v: a number that no row vector has.
-<%def name="walk_unsound(v)">
+<%def name="walk_unsound(text, v)">
     const int few = unsound[0] <= ${block} ? unsound[0] : 0;
     int wide = 1;
     while (wide < few) wide *= 2;
     const int sharer = (int)CMR_LOCAL_ID / wide, sharers = ${block} / wide;
     const idx row${v}_0 = few > 0 ? unsound_rows[CMR_MIN((int)CMR_LOCAL_ID & (wide - 1), few - 1)] : last - 1;
-    ${careful.outer.declare(f"acc{v}")}
+    ${text.outer.declare(f"acc{v}")}
     <%domain:walk_again todo="few > 0">
-    ${careful.uniforms()}
+    ${text.uniforms()}
 % if not reload:
-    ${careful.row(v, rows_of(v))}
+    ${text.row(v, rows_of(v))}
 % endif
-    ${walk_tiles(careful, [v], shared=True)}
+    ${walk_tiles(text, [v], shared=True)}
     </%domain:walk_again>
 % for distance in [block >> e for e in range(1, block.bit_length())]:
     {
-        ${mode.from_item(careful.outer, "next", f"acc{v}", f"((int)CMR_LOCAL_ID + {distance}) % {block}")}
-        if (wide <= ${distance}) { ${careful.outer.merge(f"acc{v}", f"acc{v}", "next")} }
+        ${mode.from_item(text.outer, "next", f"acc{v}", f"((int)CMR_LOCAL_ID + {distance}) % {block}")}
+        if (wide <= ${distance}) { ${text.outer.merge(f"acc{v}", f"acc{v}", "next")} }
     }
 % endfor
 % for one in range(v):
     {
-        ${mode.from_item(careful.outer, "again", f"acc{v}", f"(place{one} < 0 ? 0 : place{one}) % {block}")}
+        ${mode.from_item(text.outer, "again", f"acc{v}", f"(place{one} < 0 ? 0 : place{one}) % {block}")}
         if (few > 0 && place${one} >= 0) {
-% for part, _ in careful.outer.parts:
+% for part, _ in text.outer.parts:
             acc${one}_${part} = again_${part};
 % endfor
         }
@@ -134,9 +211,9 @@ ${turn(pairs, 1, taken)}
 ${mode.open_kernel("cmr_pairwise", parameters + domain.attr.parameters)}
 % if staged:
     ${terms.declare_tile(pairs)}
-% if careful is not None:
-    ${terms.declare_tile(careful)}
-% endif
+% for other in (*seconds, *([] if careful is None else [careful])):
+    ${terms.declare_tile(other)}
+% endfor
     ${domain.open_places()}
 % endif
 % if careful is not None:
@@ -166,50 +243,46 @@ ${mode.open_kernel("cmr_pairwise", parameters + domain.attr.parameters)}
     ${pairs.outer.declare(f"acc{v}", lanes)}
 % endfor
     ${contractions.keep_rows(pairs, [rows_of(v) for v in range(vectors)])}
+% if looks:
+    ${look_ahead(looks)}
+    <%domain:walk_again todo="!poor0">
     ${walk_tiles(pairs, range(vectors))}
+    </%domain:walk_again>
+% else:
+    ${walk_tiles(pairs, range(vectors))}
+% endif
 % if careful is not None:
 <% alone = not sharing and lanes == 1 %>
-    ${mode.sync()}
-    if (CMR_LOCAL_ID == 0) unsound[0] = 0;
-    ${mode.sync()}
 % for v in range(vectors):
-<% sound = careful.sound(f"acc{v}") %>
+    int ok${v} = 0;
 % if alone:
-    int place${v} = -1;
+    int place${v};
 % endif
-    {
-        ${sound.statements}
-        if (!(${sound.text})) {
-% if alone:
-            place${v} = atomic_inc(&unsound[0]);
-            if (place${v} < ${block}) unsound_rows[place${v}] = row${v}_0;
-% else:
-            unsound[0] = 1;
-% endif
-        }
-    }
 % endfor
-    ${mode.sync()}
+    ${check_rows(pairs, "!poor0" if looks else "1")}
+    ${count_unsound(alone)}
+% if seconds and alone:
+    {
+        const int many = unsound[0] > ${block}, some = unsound[0] > 0 && !many;
+% for n, text in enumerate(seconds):
+<% todo = " && ".join(["many", *(f"poor{k}" for k in range(1, 1 + n)), *([f"!poor{1 + n}"] if n + 1 < len(seconds) else [])]) %>
+        ${walk_rows_again(text, todo)}
+        ${check_rows(text, todo)}
+% endfor
+        {
+            ${walk_unsound(seconds[-1], vectors)}
+        }
+        ${check_rows(seconds[-1], "some")}
+    }
+    ${count_unsound(alone)}
+% endif
 % if alone:
     {
-        ${walk_unsound(vectors)}
+        ${walk_unsound(careful, vectors)}
     }
 % endif
     const int again = unsound[0] > ${block if alone else 0};
-    if (again) {
-% for v in range(vectors):
-        ${careful.outer.reset(f"acc{v}", lanes)}
-% endfor
-    }
-    <%domain:walk_again todo="again">
-    ${careful.uniforms()}
-% if not reload:
-% for v in range(vectors):
-    ${careful.row(v, rows_of(v))}
-% endfor
-% endif
-    ${walk_tiles(careful, range(vectors))}
-    </%domain:walk_again>
+    ${walk_rows_again(careful, "again")}
 % endif
 % if sharing:
 % for distance in [block >> e for e in range(1, block.bit_length())]:

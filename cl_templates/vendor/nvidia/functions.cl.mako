@@ -11,6 +11,11 @@ def suffixes(T):
     """Of each lane of a vector, or nothing."""
     lanes = split(T)[1]
     return [f".s{lane}" for lane in "0123456789abcdef"[:lanes]] if lanes > 1 else [""]
+
+SINE_OF_A_TURN = ["1.0", "-0x1.555506p-3", "0x1.110b58p-7", "-0x1.9f851ep-13", "0x1.6af03ep-19", "-0x1.60525ep-26"]
+"""sin(r) / r of r^2, for |r| <= 3.155, as 2^16 turns are off by 0.0115: sin(r) within 2^-22.9."""
+LOG2_NEAR_ONE = ["0x1.715476p+0", "-0x1.7153eap-1", "0x1.ec75a8p-2", "-0x1.739ef0p-2", "0x1.252be0p-2"]
+"""log2(1 + n) / n, where |log2(1 + n)| <= 1/8, within 2^-24 of itself."""
 %>
 ## ex2.approx.ftz: one instruction, 2 ulp, without the denormal handling that native_exp2 adds.
 <%def name="exp_scaled(T)">
@@ -155,6 +160,13 @@ INLINE float cmr_log2_quick_float(float x) {
     return binary;
 }
 </%def>
+## Close to 1 a polynomial, within 2^-22.6 of itself.
+<%def name="log2_close_quick(T)">
+INLINE float cmr_log2_close_quick_float(float x) {
+    const float binary = cmr_log2_quick_float(x), n = x - 1.0f, near = n * ${words.module.polynomial("float", "n", LOG2_NEAR_ONE)};
+    return fabs(binary) < 0.125f ? near : binary;
+}
+</%def>
 ## Numbers below the normal ones have the logarithm of the least normal one.
 <%def name="xlog2x_quick(T)">
 INLINE float cmr_xlog2x_quick_float(float x) {
@@ -163,43 +175,82 @@ INLINE float cmr_xlog2x_quick_float(float x) {
     return x * binary;
 }
 </%def>
-## sin.approx and cos.approx are off by up to 2^-20.9 (PTX manual), also near 0. Statements that declare r, of x less whole turns.
-<%def name="_quick_turn(name, T)">
+## Statements that declare `rest`: x less whole turns.
+<%def name="_turns_apart(T)">
 <% fma = f"cmr_fma_{T}" %>
     const ${T} turns = ${fma}(x, (${T})(0x1.45f306p-3f), (${T})(12582912.0f)) - 12582912.0f;
     const ${T} rest = ${fma}(-turns, (${T})(-0x1.777a5cp-23f), ${fma}(-turns, (${T})(0x1.921fb6p+2f), x));
+</%def>
+## sin.approx and cos.approx are off by up to 2^-20.9 (PTX manual), also near 0. Statements that declare r, of x less whole turns.
+<%def name="_quick_turn(name, T)">
+${_turns_apart(T)}
     ${T} r;
 % for s in suffixes(T):
     asm("${name}.approx.ftz.f32 %0, %1;" : "=f"(r${s}) : "f"(rest${s}));
 % endfor
 </%def>
-## The same of x >= 0. Turns are counted in units of 2^104, so that 2^22 of them and more are infinite, and r is NaN.
-<%def name="_quick_turn_positive(name)">
-INLINE float cmr_${name}_quick_float(float x) {
-    const float turns = fma(x, 0x1.45f306p101f, 0x1.8p127f) - 0x1.8p127f;
-    const float rest = fma(-turns, -0x1.777a5cp-127f, fma(-turns, 0x1.921fb6p-102f, x));
+## `rest` of a number that is never negative. Turns are counted in units of 2^104, in front of `offset`: so many that the sum is 2^128 are infinite, and
+## `rest` is NaN.
+<%def name="_turns_apart_of_magnitude(size, offset)">
+    const float turns = fma(${size}, 0x1.45f306p101f, ${offset}) - ${offset};
+    const float rest = fma(-turns, -0x1.777a5cp-127f, fma(-turns, 0x1.921fb6p-102f, ${size}));
+</%def>
+## Of 2^22 turns at most.
+<%def name="cos_quick(T)">
+INLINE float cmr_cos_quick_float(float x) {
+${_turns_apart_of_magnitude("fabs(x)", "0x1.8p127f")}
     float r;
-    asm("${name.split("_")[0]}.approx.ftz.f32 %0, %1;" : "=f"(r) : "f"(rest));
+    asm("cos.approx.ftz.f32 %0, %1;" : "=f"(r) : "f"(rest));
     return r;
 }
 </%def>
-<%def name="cos_quick(T)">${_quick_turn_positive("cos")}</%def>
-<%def name="sin_positive_quick(T)">${_quick_turn_positive("sin_positive")}</%def>
+## sin.approx alone: off by 3.5e-7 and 1.6e-7 |x|.
+<%def name="sin_near_quick(T)">
+INLINE float cmr_sin_near_quick_float(float x) {
+    float r;
+    asm("sin.approx.ftz.f32 %0, %1;" : "=f"(r) : "f"(x));
+    return r;
+}
+</%def>
+<%def name="_series(x)">${words.module.polynomial("float", "u", SINE_OF_A_TURN)} * ${x}</%def>
+## Of |x| <= pi.
+<%def name="sin_small_quick(T)">
+INLINE float cmr_sin_small_quick_float(float x) {
+    const float u = x * x;
+    return ${_series("x")};
+}
+</%def>
+## Of 2^16 turns at most.
 <%def name="sin_quick(T)">
 INLINE float cmr_sin_quick_float(float x) {
-${_quick_turn("sin", "float")}
-    return r;
+${_turns_apart_of_magnitude("fabs(x)", "0x1.fep127f")}
+    const float u = rest * rest;
+    return ${_series("as_float(as_uint(rest) ^ (as_uint(x) & 0x80000000u))")};
 }
 </%def>
-## Near 0 a polynomial, within 2^-23 of the sine.
+## A polynomial of x less whole turns, within 2^-21.2, near 0 within 5 ulp: angles of either sign are often near 0, and a branch would be taken for most
+## warps.
 <%def name="sin_fast(T)">
+% if T.startswith("float"):
+INLINE ${T} cmr_sin_fast_${T}(${T} x) {
+    if (!(${" & ".join(f"(fabs(x{s}) <= 131072.0f)" for s in suffixes(T))})) return cmr_sin_called_${T}(x);
+${_turns_apart(T)}
+    const ${T} u = rest * rest;
+    return ${words.module.polynomial(T, "u", SINE_OF_A_TURN)} * rest;
+}
+% else:
+${fast.sin_fast(T, 32)}
+% endif
+</%def>
+## The same of x >= 0. Near 0 a polynomial, within 2^-23 of the sine.
+<%def name="sin_positive_fast(T)">
 % if T.startswith("float"):
 <%
 parts = suffixes(T)
 known = " & ".join(f"(fabs(x{s}) <= 131072.0f)" for s in parts)
 apart = " & ".join(f"(fabs(x{s}) >= 0.3f)" for s in parts)
 %>
-INLINE ${T} cmr_sin_fast_${T}(${T} x) {
+INLINE ${T} cmr_sin_positive_fast_${T}(${T} x) {
 ${_quick_turn("sin", T)}
     if (!(${known} & ${apart})) {
         if (!(${known})) return cmr_sin_called_${T}(x);
@@ -213,7 +264,7 @@ ${_quick_turn("sin", T)}
     return r;
 }
 % else:
-${fast.sin_fast(T, 32)}
+INLINE ${T} cmr_sin_positive_fast_${T}(${T} x) { return cmr_sin_fast_${T}(x); }
 % endif
 </%def>
 <%def name="cos_fast(T)">

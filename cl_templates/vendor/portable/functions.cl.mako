@@ -57,6 +57,9 @@ INLINE ${T} cmr_log_fast_${T}(${T} x) { return cmr_ln_${T}(x); }
 <%def name="sin_fast(T)">
 INLINE ${T} cmr_sin_fast_${T}(${T} x) { return cmr_sin_${T}(x); }
 </%def>
+<%def name="sin_positive_fast(T)">
+INLINE ${T} cmr_sin_positive_fast_${T}(${T} x) { return cmr_sin_fast_${T}(x); }
+</%def>
 <%def name="cos_fast(T)">
 INLINE ${T} cmr_cos_fast_${T}(${T} x) { return cmr_cos_${T}(x); }
 </%def>
@@ -64,19 +67,26 @@ INLINE ${T} cmr_cos_fast_${T}(${T} x) { return cmr_cos_${T}(x); }
 <%def name="log2_quick(T)">
 INLINE ${T} cmr_log2_quick_${T}(${T} x) { return rint(cmr_log_fast_${T}(x) * 0x1.715476p22f) * 0x1p-22f; }
 </%def>
+<%def name="log2_close_quick(T)">
+INLINE ${T} cmr_log2_close_quick_${T}(${T} x) { return cmr_log_fast_${T}(x) * (${T})0x1.715476p0f; }
+</%def>
 <%def name="xlog2x_quick(T)">
 INLINE ${T} cmr_xlog2x_quick_${T}(${T} x) { return x * cmr_log2_quick_${T}(x > 0x1p-126f ? x : 0x1p-126f); }
 </%def>
-## 0 where it need not be right.
+<%def name="sin_near_quick(T)">
+INLINE ${T} cmr_sin_near_quick_${T}(${T} x) { return rint(cmr_sin_fast_${T}(x) * 0x1p22f) * 0x1p-22f; }
+</%def>
+## Of |x| <= 3.1415.
+<%def name="sin_small_quick(T)">
+INLINE ${T} cmr_sin_small_quick_${T}(${T} x) { return fabs(x) < (${T})(3.1415f) ? cmr_sin_fast_${T}(x) : (${T})(2); }
+</%def>
+## NaN where there are many turns.
 <%def name="sin_quick(T)">
-INLINE ${T} cmr_sin_quick_${T}(${T} x) { return fabs(x) <= 131072.0f ? rint(cmr_sin_fast_${T}(x) * 0x1p22f) * 0x1p-22f : 0.0f; }
+INLINE ${T} cmr_sin_quick_${T}(${T} x) { return fabs(x) < (${T})(4.1e5f) ? cmr_sin_fast_${T}(x) : (${T})(NAN); }
 </%def>
-## Of x >= 0; NaN where it has many turns.
-<%def name="_quick_positive(T, name, function)">
-INLINE ${T} cmr_${name}_quick_${T}(${T} x) { return x >= 0 & x < (${T})(2.6e7f) ? rint(cmr_${function}_fast_${T}(x) * 0x1p22f) * 0x1p-22f : (${T})(NAN); }
+<%def name="cos_quick(T)">
+INLINE ${T} cmr_cos_quick_${T}(${T} x) { return fabs(x) < (${T})(2.6e7f) ? rint(cmr_cos_fast_${T}(x) * 0x1p22f) * 0x1p-22f : (${T})(NAN); }
 </%def>
-<%def name="cos_quick(T)">${_quick_positive(T, "cos", "cos")}</%def>
-<%def name="sin_positive_quick(T)">${_quick_positive(T, "sin_positive", "sin")}</%def>
 <%def name="atan_fast(T)">
 INLINE ${T} cmr_atan_fast_${T}(${T} x) { return cmr_atan_${T}(x); }
 </%def>

@@ -60,7 +60,7 @@ class Errors:
                 else:
                     self.errors[id(node)] = error
             if id(node) in chosen and chosen[id(node)].error:
-                self.errors[id(node)] = _Error(Literal(chosen[id(node)].error / BEARABLE / scale, FLOAT32), None)
+                self.errors[id(node)] = _of_approximation(chosen[id(node)], node.args[0], scale)
 
     def _error(self, node: Apply, parts: Sequence[_Error | None]) -> _Error | None:
         """The error of a node from those of its arguments; None where it does not follow from them alone."""
@@ -96,6 +96,15 @@ class Errors:
             args = (other, one) if place == 0 else (one, other)
             new = apply("abs", Apply(node.function, args, node.dtype))
         return error._replace(pairs=new) if of_pair else error._replace(less=new)
+
+
+def _of_approximation(quick: Quick, argument: Node, scale: float) -> _Error:
+    """The error of an approximation, over `scale`."""
+    error = Literal(quick.error / BEARABLE / scale, FLOAT32)
+    if not quick.slope:
+        return _Error(error, None)
+    growth = apply("multiply", apply("abs", argument), Literal(quick.slope / quick.error, FLOAT32))
+    return _Error(error, apply("add", growth, Literal(1, FLOAT32)))
 
 
 def _chosen_by(condition: Node, a: _Error | None, b: _Error | None) -> _Error:

@@ -2,9 +2,9 @@
 and how far off each may be. Where a term is linear in such a function, its error is that of the function times a slope.
 
 In log(1 + d²) b the error is that of the logarithm times |b|. exp(sin(d)) is not linear in the sine, and a product of
-two such functions is linear in neither: these keep the careful functions. So does sin(d)/d: to watch its errors takes
-another division, and they are too large for close pairs. A cosine by approximation is as good as the careful one, and
-may stand anywhere where a NaN shows: that is what it is of an angle that is too large, and so is the sum.
+two such functions is linear in neither: these keep functions whose errors are those of the careful ones. So does
+sin(d)/d: to watch its errors takes another division, and they are too large for close pairs. Sines and cosines of
+angles that are too large are NaN: they stand where a NaN shows in the sum.
 """
 
 from __future__ import annotations
@@ -12,101 +12,175 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from typing import NamedTuple
 
 from clmapreduce.dtypes import FLOAT32
-from clmapreduce.formula.fast import LOG_FAST, QUICK, Quick
+from clmapreduce.formula.fast import QUICK, QUICK_ANYWHERE, SMALL, STEADY, Quick
 from clmapreduce.formula.functions import apply
 from clmapreduce.formula.node import Apply, Literal, Node, postorder
-from clmapreduce.lowering.approximations.errors import INVERSES, QUOTIENTS, Errors
+from clmapreduce.formula.registry import Function
+from clmapreduce.lowering.approximations.errors import BEARABLE, INVERSES, QUOTIENTS, Errors
 from clmapreduce.lowering.approximations.zeros import without_zero_tests
 from clmapreduce.lowering.once import once_per_pair
 from clmapreduce.lowering.pair import Pair, Role
 from clmapreduce.lowering.unique import never_negative
+from clmapreduce.reductions.pairs.watched import Watch
 
 SHOWING = INVERSES | {
     "add", "subtract", "difference", "multiply", "negative", "abs", "exp2_fast", "sqrt", "sqrt_fast", "root_fast",
-    "log_fast", "sin_fast", "cos_fast",
+    "log_fast", "sin_fast", "sin_positive_fast", "cos_fast",
 }  # fmt: skip
 """Functions that are NaN where an argument is: a comparison or a maximum hides it."""
 
 
-@dataclass(frozen=True, eq=False)
-class QuickPair:
-    """A pair with approximations, and without. Behind the terms are numbers that tell whether terms are good enough.
-
-    quick: its values are the terms; as many floors, numbers that each term's magnitude should not be below on average,
-    or none where no approximation has an error; and the arguments of which approximations take small ones only, as many
-    as `arguments` says. careful: the same without approximations. There all numbers behind the terms are 0. Factors
-    that wait are those of terms alone: what a share of terms is does not depend on them. angles: whether there are
-    sines or cosines.
+class Watched(NamedTuple):
+    """A pair whose values are the terms, and numbers behind a single term at which a watch looks. Factors that wait are
+    those of terms alone: what a share of terms is does not depend on them.
     """
 
-    quick: Pair
+    pair: Pair
+    watch: Watch
+
+
+@dataclass(frozen=True, eq=False)
+class QuickPair:
+    """A pair with approximations, and without. seconds: with others, for terms for which those of `quick` are too
+    rough: perhaps one for small arguments, and one for all. careful: without. angles: whether there are sines or
+    cosines.
+    """
+
+    quick: Watched
+    seconds: tuple[Watched, ...]
     careful: Pair
-    floors: bool
-    arguments: int
     angles: bool
 
 
 @once_per_pair
 def quick_pair(pair: Pair) -> QuickPair | None:
-    """A float32 pair of terms with approximations; None where it has no such functions, or needs other text."""
+    """A float32 pair of terms with approximations; None where it has no such functions, or needs other text. Several
+    terms have none with an error: to watch each of them takes longer than careful functions.
+    """
     if pair.loops or pair.bilinear or any(value.dtype != FLOAT32 for value in pair.values):
         return None
-    chosen = _chosen(pair)
+    functions = _replaceable(pair)
+    chosen = _chosen(pair, functions, QUICK if pair.width == 1 else QUICK_ANYWHERE)
     if not chosen:
         return None
-    writer = _Approximating(chosen, never_negative(pair.values) & _shown(pair.values))
+    quick, seconds = _watched(pair, chosen), list[Watched]()
+    if quick.watch.behind:
+        node = _only_factor(pair, chosen)
+        if node is not None and node.function in SMALL:
+            seconds.append(_watched(pair, {**chosen, id(node): SMALL[node.function]}))
+        steady = {place: STEADY[function] for place, function in functions.items() if function in STEADY}
+        seconds.append(_watched(pair, chosen | {place: one for place, one in steady.items() if place in chosen}, True))
+    one = Literal(1, FLOAT32)
+    careful = replace(pair, factors=(*pair.factors, one)) if pair.factors and quick.watch.behind else pair
+    return QuickPair(quick, tuple(seconds), careful, any(approximation.angle for approximation in chosen.values()))
+
+
+def _watched(pair: Pair, chosen: Mapping[int, Quick], margins: bool = False) -> Watched:
+    """The pair with some approximations. margins: whether sums have a margin, even if nothing is behind the term."""
+    writer = _Approximating(chosen)
     tested, scale = writer.terms(pair.values)
+    numbers, watch = _watch(pair, chosen, writer, scale)
     terms = without_zero_tests(tested, never_negative(tested))
-    none, one = Literal(0, FLOAT32), Literal(1, FLOAT32)
-    errors = Errors(pair, chosen, scale).errors
-    floors = [errors[id(value)].node if id(value) in errors else none for value in pair.values] if errors else []
-    behind = [none] * (len(floors) + len(writer.arguments))
-    own = pair.factors or (one,) * len(terms)
-    waiting = (*own, *[one] * len(behind)) if pair.factors else ()
-    scaled = (apply("multiply", own[0], Literal(scale, FLOAT32)), *[one] * len(behind)) if scale != 1 else waiting
-    quick = replace(pair, values=(*terms, *floors, *writer.arguments), factors=scaled)
-    careful = replace(pair, values=(*pair.values, *behind), factors=waiting)
-    angles = any(approximation is not QUICK[LOG_FAST] for approximation in chosen.values())
-    return QuickPair(quick, careful, bool(floors), len(writer.arguments), angles)
+    one = Literal(1, FLOAT32)
+    factors = pair.factors or ((one,) * pair.width if scale != 1 else ())
+    if scale != 1:
+        factors = (apply("multiply", factors[0], Literal(scale, FLOAT32)),)
+    margin = (one,) * (bool(factors) and (margins or watch.behind > 0))
+    return Watched(replace(pair, values=(*terms, *numbers), factors=(*factors, *margin)), watch)
 
 
-def _chosen(pair: Pair) -> dict[int, Quick]:
-    """What stands for functions of the pair in which terms are linear, and for cosines, by the ids of their nodes."""
+def _watch(
+    pair: Pair, chosen: Mapping[int, Quick], writer: _Approximating, scale: float
+) -> tuple[tuple[Node, ...], Watch]:  # fmt: skip
+    """The numbers behind the term, and what they must be."""
+    node = _only_factor(pair, chosen)
+    if node is not None and chosen[id(node)].reach < math.inf:
+        return writer.approximation(node).args, Watch(1, reach=chosen[id(node)].reach)
+    error = Errors(pair, chosen, scale).errors.get(id(pair.values[0]))
+    if error is None:
+        return (), Watch()
+    if node is None or error.less is None:
+        return (error.node,), Watch(1)
+    size, new = chosen[id(node)], writer.approximation(node)
+    excess = apply("abs", new)
+    if size.slope:
+        growth = apply("multiply", apply("abs", new.args[0]), Literal(size.slope / BEARABLE / scale, FLOAT32))
+        excess = apply("subtract", excess, growth)
+    return (error.less, apply("multiply", excess, error.less)), Watch(2, size.error / BEARABLE / scale)
+
+
+def _only_factor(pair: Pair, chosen: Mapping[int, Quick]) -> Apply | None:
+    """The approximation that the term is, but for factors and divisors that no pair changes; None where it is none."""
+    node, role = pair.values[0], pair.terms.role
+    while isinstance(node, Apply) and id(node) not in chosen:
+        place = 0
+        if node.function.name == "multiply":
+            of_pairs = [k for k, arg in enumerate(node.args) if role[id(arg)] is Role.PAIR]
+            if len(of_pairs) != 1:
+                return None
+            place = of_pairs[0]
+        elif node.function.name in QUOTIENTS:
+            if role[id(node.args[1])] is Role.PAIR:
+                return None
+        elif node.function.name not in ("negative", "abs"):
+            return None
+        node = node.args[place]
+    return node if isinstance(node, Apply) else None
+
+
+def _replaceable(pair: Pair) -> dict[int, Function]:
+    """The functions of a pair for which there are approximations, by the ids of their nodes."""
     role, shown = pair.terms.role, _shown(pair.values)
-    chosen = {
-        id(node): QUICK[node.function]
+    return {
+        id(node): node.function
         for node in postorder(pair.values)
         if isinstance(node, Apply) and node.function in QUICK and role[id(node)] is Role.PAIR
-        and (id(node) in shown or not QUICK[node.function].even)
+        and (id(node) in shown or not QUICK[node.function].angle)
     }  # fmt: skip
+
+
+def _chosen(pair: Pair, functions: Mapping[int, Function], table: Mapping[Function, Quick]) -> dict[int, Quick]:
+    """What stands for functions of the pair, by the ids of their nodes; where terms are not linear in what the table
+    has, what may stand anywhere.
+    """
+    chosen = {place: table[function] for place, function in functions.items() if function in table}
     while refused := Errors(pair, chosen).refused:
-        chosen = {place: quick for place, quick in chosen.items() if place not in refused}
+        for place in refused:
+            del chosen[place]
+            if functions[place] in QUICK_ANYWHERE:
+                chosen[place] = QUICK_ANYWHERE[functions[place]]
     return chosen
 
 
 def _shown(values: Sequence[Node]) -> frozenset[int]:
-    """Ids of the nodes of which a NaN makes a value NaN."""
+    """Ids of the nodes of which a NaN makes a value NaN, where the value takes them at all."""
     shown: set[int] = set()
     todo = list(values)
     while todo:
         node = todo.pop()
         if id(node) not in shown:
             shown.add(id(node))
-            todo += node.args if isinstance(node, Apply) and node.function.name in SHOWING else ()
+            if isinstance(node, Apply) and node.function.name in SHOWING:
+                todo += node.args
+            elif isinstance(node, Apply) and node.function.name == "where" and not _has_angles(node.args[0]):
+                todo += node.args[1:]
     return frozenset(shown)
+
+
+def _has_angles(condition: Node) -> bool:
+    """Whether it depends on sines or cosines, whose NaN would choose."""
+    functions = (node.function for node in postorder([condition]) if isinstance(node, Apply))
+    return any(function in QUICK and QUICK[function].angle for function in functions)
 
 
 @dataclass
 class _Approximating:
-    """Writes approximations. positive: ids of the nodes that are never negative, and whose NaN shows. arguments: those
-    of approximations that take small ones only.
-    """
+    """Writes approximations."""
 
     chosen: Mapping[int, Quick]
-    positive: frozenset[int]
-    arguments: list[Node] = field(default_factory=list)
     _new: dict[int, tuple[Node, float]] = field(default_factory=dict)
 
     def terms(self, values: Sequence[Node]) -> tuple[list[Node], float]:
@@ -114,7 +188,9 @@ class _Approximating:
         for node in postorder(values):
             if id(node) in self.chosen:
                 assert isinstance(node, Apply)
-                self._new[id(node)] = self._approximation(node), self.chosen[id(node)].scale
+                quick = self.chosen[id(node)]
+                approximation = Apply(quick.function, (self._whole(node.args[0]),), node.dtype, node.weak)
+                self._new[id(node)] = approximation, quick.scale
             else:
                 self._new[id(node)] = self._rewritten(node)
         if len(values) == 1:
@@ -142,15 +218,11 @@ class _Approximating:
         new, scale = self._new[id(node)]
         return new if scale == 1 else apply("multiply", new, Literal(scale, node.dtype))
 
-    def _approximation(self, node: Apply) -> Node:
-        quick, arg = self.chosen[id(node)], self._whole(node.args[0])
-        positive = id(node.args[0]) in self.positive
-        if quick.positive is not None and positive:
-            return Apply(quick.positive, (arg,), node.dtype, node.weak)
-        if quick.limited:
-            self.arguments.append(arg)
-        arg = apply("abs", arg) if quick.even and not positive else arg
-        return Apply(quick.function, (arg,), node.dtype, node.weak)
+    def approximation(self, node: Apply) -> Apply:
+        """What stands for a chosen function, without its scale, once terms are written."""
+        new = self._new[id(node)][0]
+        assert isinstance(new, Apply)
+        return new
 
 
 def _is_zero(node: Node) -> bool:

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
 from clmapreduce.dtypes import FLOAT32, FLOAT64
-from clmapreduce.formula.fast import COS_CALLED, COS_FAST, EXP2_FAST, SIN_CALLED, SIN_FAST
+from clmapreduce.formula.fast import COS_CALLED, COS_FAST, EXP2_FAST, SIN_CALLED, SIN_FAST, SIN_POSITIVE_FAST
 from clmapreduce.formula.functions import apply, cast
 from clmapreduce.formula.node import Apply, Node, postorder
 from clmapreduce.lowering.once import once_per_pair
@@ -41,7 +41,7 @@ def waves_of(pair: Pair) -> int:
     """How many sines and cosines are computed for every pair."""
     role = pair.terms.role
     nodes = (node for node in postorder(pair.values) if isinstance(node, Apply) and role[id(node)] is Role.PAIR)
-    return sum(node.function in (SIN_FAST, COS_FAST) for node in nodes)
+    return sum(node.function in (SIN_FAST, SIN_POSITIVE_FAST, COS_FAST) for node in nodes)
 
 
 @once_per_pair

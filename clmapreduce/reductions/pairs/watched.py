@@ -2,67 +2,83 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from functools import reduce
 from operator import and_
-from typing import Any
+from typing import Any, NamedTuple
 
 from clmapreduce.dtypes import FLOAT32
-from clmapreduce.formula.fast import LARGEST_ANGLE
 from clmapreduce.formula.functions import apply
-from clmapreduce.formula.node import Apply, Node, Record
+from clmapreduce.formula.node import Apply, Literal, Node, Record
 from clmapreduce.reductions.base import Component
 from clmapreduce.reductions.pairs.order import GREATER
 from clmapreduce.reductions.pairs.sum import BoundPairSum, totals
 from clmapreduce.reductions.sum import tree_sum
 
 
-class WatchedSum(BoundPairSum):
-    """A plain sum of terms, which are followed by as many floors, if there are any, and by some arguments of
-    approximations: see lowering/approximations.
+class Watch(NamedTuple):
+    """What numbers behind a single term tell about it. behind: how many.
 
-    margin{d} is the sum of magnitudes less the floors. Terms of neighbouring columns are added before their magnitude
-    is taken: the margin is then too small, never too large. reach{k} is the largest magnitude of an argument.
+    0: nothing is watched but whether sums are finite. 1: a floor that magnitudes of terms should not be below on
+    average; or, where there is a reach, a number whose magnitude should not exceed it. 2: a weight, and the weight
+    times what a magnitude exceeds a part of its error by; on average the second should be `allowance` times the first.
     """
 
-    def __init__(self, plain: BoundPairSum, floors: bool, arguments: int) -> None:
+    behind: int = 0
+    allowance: float = 0.0
+    reach: float = math.inf
+
+
+class WatchedSum(BoundPairSum):
+    """A plain sum of terms under a watch. margins: whether accumulators have a margin, which several watches of one
+    kernel share.
+
+    margin is the sum of magnitudes less what they should be at least, or the largest magnitude of what has a reach.
+    Where there is a floor, terms of neighbouring columns are added before their magnitude is taken: the margin is then
+    too small, never too large.
+    """
+
+    def __init__(self, plain: BoundPairSum, watch: Watch, margins: bool) -> None:
         components, result = plain.components, plain.outputs[0].dtype
         super().__init__(plain.value, plain.width, components[0].dtype, result, None, plain.mean)
-        self._floors, self._arguments = plain.width if floors else 0, arguments
-        self.weights, self.linear, self.together = self._floors + arguments, False, True
-        self.components += (
-            *(Component(f"margin{d}", FLOAT32, 0) for d in range(self._floors)),
-            *(Component(f"reach{k}", FLOAT32, 0) for k in range(arguments)),
-        )
+        self.weights, self.linear, self.together = watch.behind, False, True
+        self.watch, self._margins = watch, margins
+        self.components += (Component("margin", FLOAT32, 0),) * margins
         if isinstance(plain.block, BoundPairSum):
-            self.block = WatchedSum(plain.block, floors, arguments)
+            self.block = WatchedSum(plain.block, watch, margins)
+
+    @property
+    def reaches(self) -> bool:
+        """Whether the margin is a largest magnitude."""
+        return self.watch.reach < math.inf
 
     def absorb(self, acc: Record, values: Sequence[Any], indices: Sequence[Node]) -> Record:
-        new: dict[str, Node] = {}
-        for d, total in totals(acc, self.width):
-            terms = [value[d] for value in values]
-            if self._floors:
-                term, floor = tree_sum(terms), tree_sum([value[self.width + d] for value in values])
-                new[f"total{d}"] = total + term
-                new[f"margin{d}"] = acc[f"margin{d}"] + (apply("abs", term) - floor)
-            else:
-                new[f"total{d}"] = sum(terms, total)  # each addition one instruction with its product
-        for k in range(self._arguments):
-            magnitudes = [apply("abs", value[self.width + self._floors + k]) for value in values]
-            new[f"reach{k}"] = reduce(_larger, magnitudes, acc[f"reach{k}"])
+        if self.watch.behind == 1 and not self.reaches:
+            term, floor = (tree_sum([value[k] for value in values]) for k in range(2))
+            return Record(total0=acc["total0"] + term, margin=acc["margin"] + (apply("abs", term) - floor))
+        # each addition is one instruction with its product
+        new = {f"total{d}": sum((value[d] for value in values), total) for d, total in totals(acc, self.width)}
+        if self.reaches:
+            new["margin"] = reduce(_larger, (apply("abs", value[1]) for value in values), acc["margin"])
+        elif self.watch.behind:
+            margin = sum((value[2] for value in values), acc["margin"])
+            new["margin"] = margin - tree_sum([value[1] for value in values]) * Literal(self.watch.allowance, FLOAT32)
+        elif self._margins:
+            new["margin"] = acc["margin"]
         return Record(new)
 
     def merge(self, a: Record, b: Record) -> Record:
-        larger = {f"reach{k}" for k in range(self._arguments)}
-        names = [c.name for c in self.components]
-        return Record({n: _larger(a[n], b[n]) if n in larger else a[n] + b[n] for n in names})
+        sums = {c.name: a[c.name] + b[c.name] for c in self.components}
+        return Record(sums | {"margin": _larger(a["margin"], b["margin"])} if self.reaches else sums)
 
     def sound(self, acc: Record) -> Node:
-        """A bool: whether all sums are finite, and their terms large enough, and no argument is too large."""
-        margins = [acc[f"margin{d}"] for d in range(self._floors)]
-        near = [acc[f"reach{k}"] <= LARGEST_ANGLE for k in range(self._arguments)]
-        finite = [apply("isfinite", number) for number in margins or self.sums(acc)]
-        return reduce(and_, [*finite, *(margin >= 0 for margin in margins), *near])
+        """A bool: whether all sums are finite, and their terms good enough."""
+        finite = reduce(and_, [apply("isfinite", number) for number in self.sums(acc)])
+        if not self.watch.behind:
+            return finite
+        margin = acc["margin"]
+        return finite & (margin <= self.watch.reach if self.reaches else margin >= 0)
 
 
 def _larger(reach: Node, magnitude: Node) -> Node:

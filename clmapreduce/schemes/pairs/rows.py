@@ -12,6 +12,7 @@ from clmapreduce.lowering.pair import Pair
 from clmapreduce.modes import ComputeMode
 from clmapreduce.plan import Arguments, Facts, LocalArray, Plan, Stage
 from clmapreduce.reductions.pairs.base import PairBound
+from clmapreduce.reductions.pairs.watched import WatchedSum
 from clmapreduce.schemes.common.kernel_data import KernelText, Target
 from clmapreduce.schemes.common.local_arrays import accumulators
 from clmapreduce.schemes.pairs.boxes import PairBox, PairWork, clustered, ordering, pair_box
@@ -32,7 +33,8 @@ SHARED_BYTES = 64
 class RowsText(PairKernel):
     """vectors: of rows of an item. tile: columns of one. at_once: columns at once. unroll: times that the loop over
     them is written out. sharing: items share rows. scattered: columns of a tile may lie apart. careful: what groups
-    compute instead whose watched sums are not sound; None where sums are not watched.
+    compute instead for rows whose watched sums are not sound; None where sums are not watched. seconds: what a group
+    computes before that where there are many such rows.
     """
 
     template = "kernel/pairs/pairwise"
@@ -43,6 +45,14 @@ class RowsText(PairKernel):
     sharing: bool
     scattered: bool
     careful: PairText | None = None
+    seconds: tuple[PairText, ...] = ()
+
+    @property
+    def looks(self) -> list[PairText]:
+        """What groups look ahead with: the statements for a few columns tell whether most rows will be unsound."""
+        watched = isinstance(self.pairs.bound, WatchedSum) and self.pairs.bound.watch.behind > 0
+        looks = (self.pairs, *self.seconds[:-1]) if watched and not (self.sharing or self.scattered) else ()
+        return [replace(text, staged=False) for text in looks]
 
     @property
     def lanes(self) -> int:
@@ -59,11 +69,12 @@ class RowsText(PairKernel):
 
     @property
     def arrays(self) -> tuple[LocalArray, ...]:
-        texts = [self.pairs] if self.careful is None else [self.pairs, self.careful]
-        tiles = [array for text in texts for array in text.tile(self.tile)]
-        staged = (*tiles, *places(self.scattered, self.tile)) if self.staged else ()
+        texts = [self.pairs, *self.seconds, *([] if self.careful is None else [self.careful])]
+        tiles = {array.name: array for text in texts for array in text.tile(self.tile)}
+        staged = (*tiles.values(), *places(self.scattered, self.tile)) if self.staged else ()
         watched = self.careful is not None
-        votes = (LocalArray("unsound", "int", 1), LocalArray("unsound_rows", "idx", self.block)) if watched else ()
+        counts = LocalArray("unsound", "int", 1 + len(self.looks))
+        votes = (counts, LocalArray("unsound_rows", "idx", self.block)) if watched else ()
         return (*staged, *votes, *(accumulators(self.pairs.bound, self.block) if self.sharing or watched else ()))
 
 

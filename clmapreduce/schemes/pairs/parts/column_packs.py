@@ -13,11 +13,15 @@ WIDEST = 16
 
 
 class ColumnPack(NamedTuple):
-    """Terms of columns that lie side by side, `width` numbers, which one load brings. terms: which terms they are."""
+    """Terms of columns that lie side by side, `width` numbers, which one load brings. terms: which terms they are.
+    array: what the array of a tile is called. own: whether it is no other text's.
+    """
 
     dtype: DType
     width: int
-    terms: Sequence[int]
+    terms: tuple[int, ...]
+    array: str = ""
+    own: bool = True
 
     @property
     def bytes(self) -> int:
@@ -39,15 +43,19 @@ class ColumnPack(NamedTuple):
         return c_name(self.dtype, 2)
 
 
-def packs_of(terms: Sequence[Node]) -> list[ColumnPack]:
-    """Terms of one dtype side by side, as many as one load brings."""
+def packs_of(terms: Sequence[Node], arrays: str = "tile", others: Sequence[ColumnPack] = ()) -> list[ColumnPack]:
+    """Terms of one dtype side by side, as many as one load brings. arrays: what their names begin with. others: packs
+    of another text, whose arrays take what has the same type in the same place.
+    """
     kinds: dict[DType, list[int]] = {}
     for k, node in enumerate(terms):
         kinds.setdefault(node.dtype, []).append(k)
-    packs = []
+    packs: list[ColumnPack] = []
     for dtype, numbers in kinds.items():
         widest = max(1, WIDEST // dtype.itemsize)
         for first in range(0, len(numbers), widest):
-            own = numbers[first : first + widest]
-            packs.append(ColumnPack(dtype, next(w for w in (1, 2, 4, 8) if w >= len(own)), own))
+            own = tuple(numbers[first : first + widest])
+            pack = ColumnPack(dtype, next(w for w in (1, 2, 4, 8) if w >= len(own)), own, f"{arrays}{len(packs)}")
+            same = [other for other in others[len(packs) : len(packs) + 1] if other.type == pack.type]
+            packs.append(pack._replace(array=same[0].array, own=False) if same else pack)
     return packs

@@ -54,7 +54,8 @@ class LongRow(NamedTuple):
 class PairText:
     """One pair under one operator, for `lanes` pairs at once. `staged`: columns come from tiles in local memory.
     `along`: whether the lanes are rows, all with the same column, or columns of the same row. `outputs`: dtypes of the
-    results in memory. `tiles`: what a tile's arrays are called.
+    results in memory. `tiles`: what a tile's arrays are called. `shared`: another text's packs, whose arrays this one
+    takes where it would have the same.
     """
 
     pair: Pair
@@ -65,6 +66,7 @@ class PairText:
     staged: bool
     along: Role = Role.ROW
     tiles: str = "tile"
+    shared: tuple[ColumnPack, ...] = ()
 
     @property
     def kind(self) -> str:
@@ -115,16 +117,16 @@ class PairText:
     @cached_property
     def packs(self) -> list[ColumnPack]:
         """How a column's terms lie in a tile, array by array."""
-        return packs_of(self.pair.terms.columns)
+        return packs_of(self.pair.terms.columns, self.tiles, self.shared)
 
     def tile(self, count: int, aligned: bool = False) -> tuple[LocalArray, ...]:
         """The arrays that hold a tile of columns."""
-        return tuple(LocalArray(f"{self.tiles}{p}", pack.type, count, aligned) for p, pack in enumerate(self.packs))
+        return tuple(LocalArray(pack.array, pack.type, count, aligned) for pack in self.packs)
 
     @property
     def column_bytes(self) -> int:
-        """Bytes of a column in a tile."""
-        return sum(pack.bytes for pack in self.packs)
+        """Bytes of a column in a tile, without arrays of another text."""
+        return sum(pack.bytes for pack in self.packs if pack.own)
 
     # ---------------------------------------------------------------------------------------------------- pairs
     def folding(self, op: OperatorText, acc: str, names: Sequence[Sequence[str]], at: Sequence[str]) -> Folding:
@@ -297,11 +299,12 @@ class PairText:
         text = block.text(self.bound.bar(block.record("acc", self.outer.dtypes))).c
         return Computed(str(block), text)
 
-    def sound(self, acc: str) -> Computed:
-        """Whether a watched sum is within its error in every lane."""
-        assert isinstance(self.bound, WatchedSum)
+    def sound(self, acc: str, inner: bool = False) -> Computed:
+        """Whether a watched sum is within its error in every lane. inner: one of a tile of columns."""
+        op = self.inner if inner else self.outer
+        assert op is not None and isinstance(self.bound, WatchedSum)
         block = Statements(self.lanes, self.narrow, f"{acc}_ok_")
-        text = block.text(~self.bound.sound(block.record(acc, self.outer.dtypes))).c
+        text = block.text(~self.bound.sound(block.record(acc, op.dtypes))).c
         return Computed(str(block), f"!cmr_any_int{self.lanes}({text})" if self.lanes > 1 else f"!({text})")
 
     @property

@@ -96,6 +96,7 @@ FUNCTIONS = {
 }
 WAVES = {
     "sin(x·y)": of_dots(lambda p: p.sin(), np.sin),
+    "sin(20 x·y)": of_dots(lambda p: (20 * p).sin(), lambda p: np.sin(20 * p)),
     "exp(sin(x·y))": of_dots(lambda p: p.sin().exp(), lambda p: np.exp(np.sin(p))),
     "exp(−2 Σ sin²((x−y)/2))": Formula(
         lambda x, y, s: (-2 * (((x - y) * 0.5).sin() ** 2).sum(-1)).exp(),

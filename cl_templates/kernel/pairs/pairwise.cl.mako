@@ -2,8 +2,9 @@
 ##   A group owns `vectors` × `lanes` rows per item and walks its share of the columns, tile by tile: in par a tile's terms are staged in local
 ##   memory, in seq columns are read in place. `columns` columns are taken at once. Accumulators stay in registers; those of a tile (if
 ##   the operator has such) are merged at its end.
-##   With `careful`, sums are watched. Those that are not sound are computed again: these rows alone, which items share, where a group has no more of them than
-##   items, else all of its rows; from one of `seconds`, if there are any, and those that are still not sound from the careful pair. `looks`: pairs with which a
+##   With `careful`, sums are watched. Those that are not sound are computed again: all rows of a group by one of `seconds`, if there are any, where they are more
+##   than its items; else these rows alone, which items share, by the last of `seconds`. Where some are still not sound, all of them are computed by the careful
+##   pair; without `seconds` the unsound rows alone are, as many at once as there are items. (Both in one kernel hang on PoCL 3.1.) `looks`: pairs with which a
 ##   group looks ahead: where the first rows of many items are unsound after a few columns, it takes the next one.
 ##   With `sharing`, items share the rows of a cluster that has fewer rows than there are items, and merge at the end.
 ##   The domain says which rows and columns these are. Where columns are split, accumulators go to `parts`, for cmr_pairwise_merge.
@@ -175,10 +176,10 @@ ${turn(pairs, 1, taken)}
 % endfor
     ${mode.sync()}
 </%def>
-## Computes unsound rows again, where a group has no more of them than items: item n takes row n % wide of them, and one of `sharers` columns. Items that
-## share a row merge; then the owner of each row takes its sum. v: a number that no row vector has.
-<%def name="walk_unsound(text, v)">
-    const int few = unsound[0] <= ${block} ? unsound[0] : 0;
+## Computes unsound rows again, as many as there are items: item n takes row n % wide of them, and one of `sharers` columns. Items that share a row merge;
+## then the owner of each row takes its sum. v: a number that no row vector has. most: none where there are more rows than that.
+<%def name="walk_unsound(text, v, most=None)">
+    const int few = ${f"unsound[0] <= {most} ? unsound[0] : 0" if most else f"CMR_MIN(unsound[0], {block})"};
     int wide = 1;
     while (wide < few) wide *= 2;
     const int sharer = (int)CMR_LOCAL_ID / wide, sharers = ${block} / wide;
@@ -200,10 +201,11 @@ ${turn(pairs, 1, taken)}
 % for one in range(v):
     {
         ${mode.from_item(text.outer, "again", f"acc{v}", f"(place{one} < 0 ? 0 : place{one}) % {block}")}
-        if (few > 0 && place${one} >= 0) {
+        if (place${one} >= 0 && place${one} < few) {
 % for part, _ in text.outer.parts:
             acc${one}_${part} = again_${part};
 % endfor
+            ok${one} = 1;
         }
     }
 % endfor
@@ -263,26 +265,28 @@ ${mode.open_kernel("cmr_pairwise", parameters + domain.attr.parameters)}
     ${count_unsound(alone)}
 % if seconds and alone:
     {
-        const int many = unsound[0] > ${block}, some = unsound[0] > 0 && !many;
+        const int many = unsound[0] > ${block};
 % for n, text in enumerate(seconds):
 <% todo = " && ".join(["many", *(f"poor{k}" for k in range(1, 1 + n)), *([f"!poor{1 + n}"] if n + 1 < len(seconds) else [])]) %>
         ${walk_rows_again(text, todo)}
         ${check_rows(text, todo)}
 % endfor
         {
-            ${walk_unsound(seconds[-1], vectors)}
+            ${walk_unsound(seconds[-1], vectors, most=block)}
+            ${check_rows(seconds[-1], "few > 0")}
         }
-        ${check_rows(seconds[-1], "some")}
     }
     ${count_unsound(alone)}
 % endif
-% if alone:
-    {
+% if alone and not seconds:
+    for (int left = unsound[0]; left > 0; left -= ${block}) {
         ${walk_unsound(careful, vectors)}
+        ${count_unsound(alone)}
     }
-% endif
-    const int again = unsound[0] > ${block if alone else 0};
+% else:
+    const int again = unsound[0] > 0;
     ${walk_rows_again(careful, "again")}
+% endif
 % endif
 % if sharing:
 % for distance in [block >> e for e in range(1, block.bit_length())]:

@@ -45,8 +45,7 @@ class Watched(NamedTuple):
 @dataclass(frozen=True, eq=False)
 class QuickPair:
     """A pair with approximations, and without. seconds: with others, for terms for which those of `quick` are too
-    rough: perhaps one for small arguments, and one for all. careful: without. angles: whether there are sines or
-    cosines.
+    rough; the last is for all of them. careful: without. angles: whether there are sines or cosines.
     """
 
     quick: Watched

@@ -178,7 +178,9 @@ SEGMENTED: dict[str, Callable[[Any, Any, Any, float], Any]] = {
     "operator": lambda x, ends, keys, k: cm.segmented_reduce(x, ends, cm.Operator(lambda a, b: 0 * (a + b) + k, 0, check=False)),
     "map": lambda x, ends, keys, k: cm.segmented_reduce(x, ends, "maximum", map=lambda a: k * a),
     "by key": lambda x, ends, keys, k: cm.reduce_by_key(keys, x, "maximum", map=lambda a: k * a)[1],
-    "operator by key": lambda x, ends, keys, k: cm.reduce_by_key(keys, x, cm.Operator(cm.math.maximum, k, check=False))[1],
+    "operator by key": lambda x, ends, keys, k: cm.reduce_by_key(
+        keys, x, cm.Operator(lambda a, b: 0 * (a + b) + k, 0, check=False)
+    )[1],
     "scan": lambda x, ends, keys, k: cm.segmented_scan(
         x, ends, cm.Operator(cm.math.maximum, k, check=False), exclusive=True
     ),

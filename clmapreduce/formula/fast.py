@@ -53,7 +53,7 @@ LOG_FAST = _fast("log", 1, np.log)
 """Within 3 ulp; 2e-6 of it for float32 on NVIDIA."""
 SIN_FAST = _fast("sin", 1, np.sin)
 COS_FAST = _fast("cos", 1, np.cos)
-"""Within 2^-22 (float32) or 2^-51, sin near 0 within 3 ulp; for float32 on NVIDIA sin within 2^-20.8, near 0 5 ulp, cos
+"""Within 2^-22 (float32) or 2^-51, sin near 0 within 3 ulp; for float32 on NVIDIA sin within 2^-20.6, near 0 5 ulp, cos
 within 2^-20.9.
 """
 SIN_POSITIVE_FAST = _fast("sin_positive", 1, np.sin)

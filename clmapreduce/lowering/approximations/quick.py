@@ -112,7 +112,9 @@ def _watch(
 
 
 def _only_factor(pair: Pair, chosen: Mapping[int, Quick]) -> Apply | None:
-    """The approximation that the term is, but for factors and divisors that no pair changes; None where it is none."""
+    """The approximation that the term is, but for factors and divisors that no pair changes; None where it is none. A
+    quotient by what pairs change has no approximation that is watched.
+    """
     node, role = pair.values[0], pair.terms.role
     while isinstance(node, Apply) and id(node) not in chosen:
         place = 0
@@ -121,10 +123,7 @@ def _only_factor(pair: Pair, chosen: Mapping[int, Quick]) -> Apply | None:
             if len(of_pairs) != 1:
                 return None
             place = of_pairs[0]
-        elif node.function.name in QUOTIENTS:
-            if role[id(node.args[1])] is Role.PAIR:
-                return None
-        elif node.function.name not in ("negative", "abs"):
+        elif node.function.name not in QUOTIENTS | {"negative", "abs"}:
             return None
         node = node.args[place]
     return node if isinstance(node, Apply) else None

@@ -73,12 +73,11 @@ class WatchedSum(BoundPairSum):
         return Record(sums | {"margin": _larger(a["margin"], b["margin"])} if self.reaches else sums)
 
     def sound(self, acc: Record) -> Node:
-        """A bool: whether all sums are finite, and their terms good enough."""
-        finite = reduce(and_, [apply("isfinite", number) for number in self.sums(acc)])
+        """A bool: whether the terms were good enough, or all sums are finite where nothing else is watched."""
         if not self.watch.behind:
-            return finite
+            return reduce(and_, [apply("isfinite", number) for number in self.sums(acc)])
         margin = acc["margin"]
-        return finite & (margin <= self.watch.reach if self.reaches else margin >= 0)
+        return margin <= self.watch.reach if self.reaches else margin >= 0
 
 
 def _larger(reach: Node, magnitude: Node) -> Node:

@@ -112,11 +112,11 @@ class QuickRows(Rows):
         return replace(kernel, target=target, careful=careful, seconds=tuple(seconds))
 
     def _others(self, text: PairText) -> list[PairText]:
-        """The same text without approximations, and with others for terms for which those of the text are too rough:
-        the one for all of them is all there is where groups do not look ahead.
+        """The same text without approximations, and with others for terms for which those of the text are too rough;
+        not where items share rows.
         """
         assert self.quick is not None
-        seconds = self.quick.seconds[-1:] if self.domain.scattered else self.quick.seconds
+        seconds = () if self.domain.scattered else self.quick.seconds
         own = tuple(text.packs)
 
         def other(pair: Pair, watch: Watch, tiles: str) -> PairText:

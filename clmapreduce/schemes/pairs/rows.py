@@ -12,7 +12,6 @@ from clmapreduce.lowering.pair import Pair
 from clmapreduce.modes import ComputeMode
 from clmapreduce.plan import Arguments, Facts, LocalArray, Plan, Stage
 from clmapreduce.reductions.pairs.base import PairBound
-from clmapreduce.reductions.pairs.watched import WatchedSum
 from clmapreduce.schemes.common.kernel_data import KernelText, Target
 from clmapreduce.schemes.common.local_arrays import accumulators
 from clmapreduce.schemes.pairs.boxes import PairBox, PairWork, clustered, ordering, pair_box
@@ -49,9 +48,8 @@ class RowsText(PairKernel):
 
     @property
     def looks(self) -> list[PairText]:
-        """What groups look ahead with: the statements for a few columns tell whether most rows will be unsound."""
-        watched = isinstance(self.pairs.bound, WatchedSum) and self.pairs.bound.watch.behind > 0
-        looks = (self.pairs, *self.seconds[:-1]) if watched and not (self.sharing or self.scattered) else ()
+        """What groups look ahead with: the statements for a few columns tell whether many rows will be unsound."""
+        looks = (self.pairs, *self.seconds[:-1]) if self.seconds else ()
         return [replace(text, staged=False) for text in looks]
 
     @property

@@ -4,8 +4,8 @@
 ##   the operator has such) are merged at its end.
 ##   With `careful`, sums are watched. Those that are not sound are computed again: all rows of a group by one of `seconds`, if there are any, where they are more
 ##   than its items; else these rows alone, which items share, by the last of `seconds`. Where some are still not sound, all of them are computed by the careful
-##   pair; without `seconds` the unsound rows alone are, as many at once as there are items. (Both in one kernel hang on PoCL 3.1.) `looks`: pairs with which a
-##   group looks ahead: where the first rows of many items are unsound after a few columns, it takes the next one.
+##   pair; without `seconds` the unsound rows alone are, as many at once as there are items. `looks`: pairs with which a group looks ahead: where the first rows
+##   of many items are unsound after a few columns, it takes the next one.
 ##   With `sharing`, items share the rows of a cluster that has fewer rows than there are items, and merge at the end.
 ##   The domain says which rows and columns these are. Where columns are split, accumulators go to `parts`, for cmr_pairwise_merge.
 ##   in…  the pair's inputs      parts, out…      rows, columns  of one element of the batch      share  columns per split
@@ -47,10 +47,14 @@ ${pairs.column(c, f"j0 + k + {c}")}
 ${contractions.contract(pairs, len(taken), [place(f"k + {c}", staged) for c in range(count)], held)}
 ${folding.absorb_rows(pairs, acc, taken, [place(f"k + {c}", staged) for c in range(count)], op_of(pairs))}
 </%def>
-## taken: numbers of row vectors. shared: whether items share these rows. The careful pair's text is seldom needed: it is short.
+## taken: numbers of row vectors. shared: whether items share these rows. The text of pairs that are seldom needed is short.
 <%def name="walk(pairs, taken, shared)">
 <%
-columns, times = (1, 1) if pairs is careful else (4 if shared else 1, 1 if shared else 2) if pairs in seconds else (at_once, unroll)
+columns, times = at_once, unroll
+if pairs is careful:
+    columns, times = 1, 1
+elif pairs in seconds:
+    columns, times = (4, 1) if shared else (1, 2)
 %>
 int k = ${f"sharer * {columns}" if shared else 0};
 % if times > 1:

@@ -1,5 +1,5 @@
 """Pairwise sums of functions that hardware approximates: as `rows`, by approximations whose errors are small beside 1.
-A group whose terms turn out too small beside them computes its sums again with the careful functions.
+Rows whose terms turn out too small beside these errors are computed again by better ones.
 """
 
 from __future__ import annotations
@@ -31,16 +31,16 @@ from clmapreduce.schemes.pairs.parts.pair_formulas import PairText
 from clmapreduce.schemes.pairs.rows import Rows, RowsText, kept
 
 AT_ONCE = {0: 2, 1: 2, 2: 4}
-"""Columns at once, by the numbers behind a term: terms of more, added before their magnitude is taken, would cancel
-where signs differ; weights are added, and taken off a margin, once for all of them.
+"""Columns at once, by the numbers behind a term. One number: terms are added before their magnitude is taken, and more
+of them would cancel where signs differ. Two: the weights of all these columns are taken off the margin together.
 """
 ANGLES, WATCHED, SERIES = 5, {1: 7, 2: 9}, 12
-"""Numbers for which an item has no registers: beside plain sums where angles are brought near 0; in watched sums, by
-the numbers behind a term, these sums included; and where sines are series, of which the compiler would else compute
-one after the other.
+"""Numbers that count as kept by an item when its rows are chosen. ANGLES: besides the sums, where whole turns are taken
+off angles. WATCHED: with the sums, by the numbers behind a term. SERIES: with the sums, where sines are series; with
+eight rows NVIDIA's compiler computes one series after the other.
 """
 HARDWARE = {EXP2_FAST, RSQRT_FAST, SQRT_FAST, DIVIDE_FAST, LOG_FAST, QUICK[COS_FAST].function}
-"""Functions beside which the compiler does not do so."""
+"""Functions of the hardware: beside them the compiler computes several series side by side."""
 WIDE, REGISTERS = 256, 128
 """Items of a group, and registers of each, with which a multiprocessor holds two groups: with several walks over the
 columns the compiler would take a few registers more.
@@ -49,7 +49,7 @@ columns the compiler would take a few registers more.
 
 @dataclass(frozen=True)
 class QuickRows(Rows):
-    """Plain sums, of float32 terms that are linear in such functions."""
+    """Plain sums of float32 terms with such functions."""
 
     @cached_property
     def quick(self) -> QuickPair | None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import threading
 from dataclasses import replace
 
 import numpy as np
@@ -30,11 +31,8 @@ NUMBERS = itertools.count(1000)
 
 
 @pytest.fixture(autouse=True)
-def cold(context: cm.Context, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A driver that compiles beside others, and whose binaries are not on disk."""
-    if context.device.facts.traits.keeps_kernels:
-        pytest.skip("the driver keeps its kernels, and does not tell whether it compiled one")
-    monkeypatch.setenv("CLMR_NO_CACHE", "1")
+def beside(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A driver that compiles beside others."""
     monkeypatch.setattr(executables, "compiles_beside", lambda queue: True)
 
 
@@ -50,13 +48,14 @@ def plan_of(formula: str, context: cm.Context, x: DeviceArray, writes: str) -> t
 
 
 def executable_of(context: cm.Context, x: DeviceArray) -> tuple[Executable, int]:
-    """x + 1, and, where a number is above 5, x * k for all; and k."""
+    """x + k; where a number is above 5, x * k for all; where one is above 6, x - k for all; and k."""
     number = next(NUMBERS)
     marks, marked = plan_of("where(x > 5, 1, 0)", context, x, "redo0")
-    first, _ = plan_of(f"x + {number}", context, x, "out0")
-    again, _ = plan_of(f"x * {number}", context, x, "out0")
-    stages = (*marks.stages, *first.stages, *where_marked(again.stages, "redo0"))
-    plan = replace(first, stages=stages, scratch={"redo0": marked.itemsize * LENGTH})
+    more, _ = plan_of("where(x > 6, 1, 0)", context, x, "redo1")
+    first, again, last = (plan_of(f"x {sign} {number}", context, x, "out0")[0] for sign in "+*-")
+    behind = where_marked([*again.stages, *more.stages], "redo0"), where_marked(last.stages, "redo1")
+    stages = (*marks.stages, *first.stages, *behind[0], *behind[1])
+    plan = replace(first, stages=stages, scratch=dict.fromkeys(("redo0", "redo1"), marked.itemsize * LENGTH))
     return Executable(plan, context.queue, {}, lambda table: pytest.fail("there is none")), number
 
 
@@ -67,7 +66,7 @@ def submitted(executable: Executable, context: cm.Context, x: DeviceArray, *wait
 
 
 def test_nothing_was_given_up(context: cm.Context, rng: np.random.Generator) -> None:
-    """The kernel is built by a thread, and launched from then on."""
+    """The kernels are built by a thread, and launched from then on."""
     values = rng.integers(-5, 6, LENGTH).astype(np.float32)
     x = cm.array(values, context)
     executable, number = executable_of(context, x)
@@ -76,7 +75,7 @@ def test_nothing_was_given_up(context: cm.Context, rng: np.random.Generator) -> 
     assert executable._compiler is not None
     executable._compiler.join()
     assert executable.is_complete
-    assert_same(submitted(executable, context, x).to_numpy(), values * number)
+    assert_same(submitted(executable, context, x).to_numpy(), values - number)
 
 
 def test_what_was_given_up_is_computed_again(context: cm.Context, rng: np.random.Generator) -> None:
@@ -85,7 +84,40 @@ def test_what_was_given_up_is_computed_again(context: cm.Context, rng: np.random
     x = cm.array(values, context)
     executable, number = executable_of(context, x)
     assert_same(submitted(executable, context, x).to_numpy(), values * number)
+    values[rng.integers(LENGTH)] = 7
+    assert_same(submitted(executable, context, cm.array(values, context)).to_numpy(), values - number)
     assert executable.is_complete
+
+
+def test_only_kernels_that_are_needed_are_waited_for(
+    context: cm.Context, rng: np.random.Generator, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Before a thread builds the others."""
+    values = rng.integers(-5, 6, LENGTH).astype(np.float32)
+    values[rng.integers(LENGTH)] = 6
+    x = cm.array(values, context)
+    executable, number = executable_of(context, x)
+    monkeypatch.setattr(Executable, "_complete_beside", lambda self: None)
+    assert_same(submitted(executable, context, x).to_numpy(), values * number)
+    assert len(executable.kernels) == len(executable.plan.stages) - 1
+    values[rng.integers(LENGTH)] = 7
+    assert_same(submitted(executable, context, cm.array(values, context)).to_numpy(), values - number)
+    assert executable.is_complete
+
+
+def test_no_kernel_is_built_once_the_program_has_ended(
+    context: cm.Context, rng: np.random.Generator, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Python waits for the thread."""
+    values = rng.integers(-5, 6, LENGTH).astype(np.float32)
+    x = cm.array(values, context)
+    executable, number = executable_of(context, x)
+    ended = threading.Thread()
+    monkeypatch.setattr(threading, "main_thread", lambda: ended)
+    assert_same(submitted(executable, context, x).to_numpy(), values + number)
+    assert executable._compiler is not None
+    executable._compiler.join()
+    assert len(executable.kernels) == 2
 
 
 def test_no_call_waits_for_an_event_that_it_was_given(context: cm.Context, rng: np.random.Generator) -> None:
@@ -102,7 +134,7 @@ def test_no_call_waits_for_an_event_that_it_was_given(context: cm.Context, rng: 
     finally:
         gate.set_status(COMPLETE)
     for result, number in zip(results, (one, two), strict=True):
-        assert_same(result.to_numpy(), values * number)
+        assert_same(result.to_numpy(), values - number)
 
 
 def test_a_kernel_that_does_not_build_is_told_of_where_it_is_needed(

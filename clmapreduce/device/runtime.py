@@ -105,12 +105,12 @@ def remember(data: bytes, *parts: str) -> None:
 
 
 class Built:
-    """The kernel of a spec; launches that need it keep it. compiled: whether from source, in this process."""
+    """The kernel of a spec; launches that need it keep it."""
 
-    __slots__ = ("__weakref__", "compiled", "kernel")
+    __slots__ = ("__weakref__", "kernel")
 
-    def __init__(self, kernel: hostsched.Kernel, compiled: bool) -> None:
-        self.kernel, self.compiled = kernel, compiled
+    def __init__(self, kernel: hostsched.Kernel) -> None:
+        self.kernel = kernel
 
 
 def take(queue: hostsched.Queue, nbytes: int) -> hostsched.Buffer:
@@ -155,4 +155,4 @@ def _build_kernel(spec: KernelSpec, queue: hostsched.Queue) -> Built:
         if divides_correctly(source):
             options = (*options, *queue.facts.traits.correct_division)
         program = hostsched.build(queue, source, options, dump_name=spec.kernel)
-        return Built(program.kernel(spec.kernel), program.compiled)
+        return Built(program.kernel(spec.kernel))

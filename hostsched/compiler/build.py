@@ -87,7 +87,7 @@ def _new_program(space: SharedContext, key: tuple[str, tuple[str, ...]], dump_na
     _dump(source, dump_name)
     began = time.perf_counter()
     built, origin = _build(space, source, " ".join((*options, *_own_options(space))))
-    program = Program(built, source, space, origin == COMPILED)
+    program = Program(built, source, space)
     with _compilers.lock:
         _record(space, BuildRecord(dump_name or "a program", origin, began, time.perf_counter() - began))
         most = max(1, min(_MAX_PROGRAMS, _MAX_BYTES // program_bytes(space)))

@@ -80,12 +80,11 @@ def program_bytes(space: LockedContext) -> int:
 
 
 class Program:
-    """A built program; `kernel(name)` gives its kernels. compiled: whether from source, in this process."""
+    """A built program; `kernel(name)` gives its kernels."""
 
-    def __init__(self, program: _Program, source: str, space: LockedContext, compiled: bool) -> None:
+    def __init__(self, program: _Program, source: str, space: LockedContext) -> None:
         self.cl = program
         self.source = source
-        self.compiled = compiled
         self._space = space
         self._kernels: dict[str, Kernel] = {}
 

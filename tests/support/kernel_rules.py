@@ -166,9 +166,12 @@ def assert_extensions_are_what_is_used(name: str, source: str, facts: Facts) -> 
 
 
 def assert_arguments_are_parameters(name: str, stage: Stage, kernel: str) -> None:
-    """As many arguments as parameters; a strided input brings two numbers per dimension, a gathered one its last place.
+    """As many arguments as parameters, each of another name; a strided input brings two numbers per dimension, a
+    gathered one its last place.
     """
     head = kernel[: kernel.index("{")]
     parameters = [p for p in head[head.index("void") :].split("(", 1)[1].rsplit(")", 1)[0].split(",") if p.strip()]
     offsets = sum(re.search(r"\bin\d+_(stride\d|size\d|last)", p) is not None for p in parameters)
     assert len(parameters) == len(stage.arguments) + offsets, f"{name}: {parameters} for {stage.arguments}"
+    names = [p.split()[-1].strip("*") for p in parameters]
+    assert len({*names}) == len(names), f"{name}: {names}"

@@ -196,12 +196,12 @@ def every_pair_plan(facts: Facts, mode: ComputeMode) -> Iterator[tuple[str, Plan
                 cells = cells_plan(form_of(text, op, **({"k": 3} if op == "ArgKMin" else {})), 10_000, 9_000, facts)
                 if cells is not None:
                     yield f"pairs by cells {op} {dim}", cells
-    for op in ("SumSoftMaxWeight", "Max_SumShiftExpWeight"):
-        passes = passes_of(form_of(DISTANCE, op, weight="Vj(2,40)"))
+    for op, dim in (("SumSoftMaxWeight", 3), ("Max_SumShiftExpWeight", 3), ("SumSoftMaxWeight", 8)):
+        passes = passes_of(form_of(f"SqDist(Vi(0,{dim}),Vj(1,{dim}))", op, weight="Vj(2,40)"))
         for rows, backend in ((10_000, "auto"), (3, "2D")):
             domain = Pairwise(rows, 100_000, 1, 4_000_000)
             plan = passes.plan(Setting(domain, mode, facts, backend), (FLOAT32,))
-            yield f"pairs with long weights {op} {rows}", plan
+            yield f"pairs with long weights {op} {dim} {rows}", plan
     for dim in (20, 100):
         passes = passes_of(form_of(f"(Vi(0,{dim})|Vj(1,{dim}))+Vj(3,1)", "SumSoftMaxWeight", weight="Vj(2,40)", code="f2"))
         plan = passes.plan(Setting(Pairwise(10_000, 100_000, 1, 10**7), mode, facts), (np.dtype("f2"),))

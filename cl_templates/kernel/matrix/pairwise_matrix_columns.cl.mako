@@ -1,6 +1,6 @@
 ## cmr_pairwise_matrix_columns: columns as operands of matrix instructions, in three pieces a number, for the groups of cmr_pairwise_matrix that gave up.
 ##   An item packs one column. Every group computes the centre, and the rows' scales, from the same few rows and columns. Without groups that gave up there is no work.
-##   in…  the pair's inputs      redo [marks]  not 0 where a group gave up      rows, columns  of one element of the batch      blocks  groups of one
+##   in…  the pair's inputs      redo [flags]  not 0 where a group gave up      rows, columns  of one element of the batch      blocks  groups of one
 ##   fine_columns [batch][8 columns][instruction][column][half]  pieces, of the last column beyond it      fine_far [batch][column]  1 where they cannot represent the column
 ##   fine_facts [batch]  the centre, and the scale of each product      Local memory: numbers of the samples. Barriers: 6.
 <%namespace name="mode" file="/mode/${context['compute_mode']}.cl.mako"/>
@@ -10,7 +10,7 @@
 centres, samples = matrix.centres, matrix.samples
 count, products = len(centres.texts), range(len(matrix.products))
 results = ["__global uint4 *restrict fine_columns", "__global int *restrict fine_far", "__global float *restrict fine_facts"]
-sizes = [f"const idx {name}" for name in ("marks", "rows", "columns", "blocks")]
+sizes = [f"const idx {name}" for name in ("flags", "rows", "columns", "blocks")]
 def sample(size):
     return f"(idx)((long){size} * (2 * item + 1) / {2 * samples})"
 %>
@@ -29,7 +29,7 @@ ${mode.open_kernel("cmr_pairwise_matrix_columns", matrix.exact.parameters() + re
     const idx group = CMR_GROUP, batch = group / blocks;
     if (item == 0) marked[0] = 0;
     ${mode.sync()}
-    for (idx i = item; i < marks; i += ${block}) {
+    for (idx i = item; i < flags; i += ${block}) {
         if (redo[i]) marked[0] = 1;
     }
     ${mode.sync()}

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Collection, Hashable, Mapping, MutableMapping, Sequence
+from collections.abc import Callable, Collection, Hashable, Iterable, Mapping, MutableMapping, Sequence
 from contextlib import suppress
 from typing import Any
 
@@ -27,8 +27,8 @@ class Executable:
     work: the plan's operations, roughly: each of its launches has so many at most; those of one group have none, where
     others have more groups.
 
-    Where the driver compiles in threads and the kernels are not on disk, those that compute again what others gave up
-    come later: a thread builds them after the first call, or that call does if something was given up.
+    Where the driver compiles in threads, kernels that compute again what others gave up come later: the first call
+    builds those for what was given up, and then a thread builds the others, one after the other.
 
     tables: the copies of the plan's tables. key: under which a context's cache holds it.
     """
@@ -49,18 +49,17 @@ class Executable:
         self._late: Any = None
         self._lean: Executable | None = None
         self._launches: dict[int, Launch] = {}
-        needed, again = ([n for n, s in enumerate(plan.stages) if bool(s.redo) is redo] for redo in (False, True))
-        compiled = self._build(needed)
-        if not compiled or all(plan.stages[n].spec in kernels for n in again) or not compiles_beside(queue):
-            self._build(again)
+        may_wait = compiles_beside(queue)
+        self._build([n for n, stage in enumerate(plan.stages) if not (stage.redo and may_wait)])
+        self._build([n for n, stage in enumerate(plan.stages) if stage.spec in kernels])
 
-    def _build(self, numbers: Sequence[int]) -> bool:
-        """Builds the kernels of some stages. Whether the compiler did one of them."""
+    def _build(self, numbers: Iterable[int]) -> None:
+        """Builds the kernels of those of some stages that have none."""
+        numbers = [n for n in numbers if n not in self._launches]
         stages = [self.plan.stages[n] for n in numbers]
         built = build_kernels([stage.spec for stage in stages], self._queue, self._known)
         for n, stage, kernel in zip(numbers, stages, built, strict=True):
             self._launches[n] = Launch(stage, kernel, self._work_of(stage))
-        return any(kernel.compiled for kernel in built)
 
     def _work_of(self, stage: Stage) -> float:
         """Operations of a stage at most."""
@@ -92,14 +91,23 @@ class Executable:
         """Builds the kernels that are not built yet."""
         if not self.is_complete:
             with self._completing:
-                self._build([n for n in range(len(self.plan.stages)) if n not in self._launches])
+                self._build(range(len(self.plan.stages)))
+
+    def _build_for(self, marks: str) -> None:
+        """Builds the kernels that are needed where an array marks something."""
+        with self._completing:
+            self._build(n for n, stage in enumerate(self.plan.stages) if stage.redo == marks)
 
     def _complete_beside(self) -> None:
-        """Lets a thread build the kernels that are not built yet. Python waits for it before it ends."""
+        """Lets a thread build the kernels that are not built yet. Before Python ends, it waits for one of them."""
 
         def rest() -> None:
             with suppress(ClMapReduceError):  # raised where the kernels are needed
-                self.complete()
+                for n in range(len(self.plan.stages)):
+                    if not threading.main_thread().is_alive():
+                        return
+                    with self._completing:
+                        self._build([n])
 
         if self._compiler is None:
             self._compiler = threading.Thread(target=rest, name="clmapreduce-compiler")
@@ -171,7 +179,7 @@ class Executable:
     def _submit_needed(
         self, arrays: Mapping[str, Any], before: Sequence[Any], after: Sequence[Any]
     ) -> hostsched.Submission:
-        """As `submit`, for a call that waits for nothing. Looks at what was given up before it builds a kernel for
+        """As `submit`, for a call that waits for nothing. Looks at what was given up before it builds the kernels for
         that; then a thread builds those that were not needed.
         """
         queue, idle = self._queue, set[str]()
@@ -181,7 +189,7 @@ class Executable:
                 submission = hostsched.JobGraph(jobs).submit(queue)
                 jobs = []
                 if self._is_marked(stage.redo, arrays):
-                    self.complete()
+                    self._build_for(stage.redo)
                 else:
                     idle.add(stage.redo)
             if stage.redo in idle:

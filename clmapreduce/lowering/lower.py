@@ -9,6 +9,7 @@ from clmapreduce.dtypes import DType
 from clmapreduce.formula.functions import apply
 from clmapreduce.formula.node import Literal, Node, Symbol
 from clmapreduce.formula.node import postorder as nodes_below
+from clmapreduce.lowering.approximations.exponentials import joint_exponentials
 from clmapreduce.lowering.long_values import expansion_of, factored
 from clmapreduce.lowering.pair import Contraction, Pair, PairInput, roles
 from clmapreduce.lowering.regroup import Regrouper
@@ -208,17 +209,18 @@ def _of_scalars(
 
 def lower_weighted(
     formula: Vector, weight: Vector, inputs: Mapping[Variable, PairInput], scale: float, marks: PairInput,
-    power: Callable[[Node, Node], Node], exact: bool = False,
+    power: Callable[[Node, Node], Node], exact: bool = False, beyond: int = UNROLLED, longest: int = UNROLLED,
 ) -> Pair | None:  # fmt: skip
     """The pair of power(scale · formula, mark) · weight, of which the formula has dimension 1; None where the weight is
-    long and cannot be walked coordinate by coordinate. inputs, exact: as for `lower`. marks: what an
-    earlier launch has computed, the first of it being the mark.
+    of a dimension `beyond` a number, and cannot be walked coordinate by coordinate. inputs, exact: as for `lower`.
+    marks: what an earlier launch has computed, the first of it being the mark. longest: sums over more coordinates are
+    loops.
     """
-    lowering = _Lowering(inputs, computing_dtype(inputs), exact)
+    lowering = _Lowering(inputs, computing_dtype(inputs), exact, longest)
     value = lowering.of(formula)[0]
     scaled = apply("multiply", value, Literal(scale, lowering.dtype)) if scale != 1 else value
     factor = power(scaled.astype(lowering.dtype), marks.symbols[0])
-    if weight.dim <= UNROLLED:
+    if weight.dim <= beyond:
         products = [apply("multiply", factor, number) for number in lowering.of(weight)]
         return _finished(lowering, products, weight.dim, None, marks)
     expanded = lowering.expanded(weight, factor)
@@ -241,6 +243,9 @@ def _finished(
     values = [node.astype(lowering.dtype) for node in values]
     loops = [*lowering.contractions, *([long] if long is not None else ())]
     role = roles(values, loops, inputs)
+    if not lowering.exact:
+        values = joint_exponentials(values, role)
+        role = roles(values, loops, inputs)
     rewritten = Regrouper(role, lowering.exact).rewritten([*values, *(c.term for c in loops)])
     values, terms = rewritten[: len(values)], rewritten[len(values) :]
     finished = tuple(Contraction(c.result, t, c.wide, c.size) for c, t in zip(loops, terms, strict=True))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from functools import lru_cache
+from functools import lru_cache, partial
 
 from clmapreduce.dtypes import FLOAT32, FLOAT64, DType
 from clmapreduce.formula.node import Symbol
@@ -20,7 +20,15 @@ from clmapreduce.lowering.lower import (
 from clmapreduce.lowering.pair import Pair, PairInput, Role
 from clmapreduce.lowering.side_values import put_aside
 from clmapreduce.planning.long_weights import long_weights
-from clmapreduce.planning.passes import Concatenated, OnePass, Passes, SideValue, TwoPasses, WithSideValues
+from clmapreduce.planning.passes import (
+    Concatenated,
+    OneOrTwoPasses,
+    OnePass,
+    Passes,
+    SideValue,
+    TwoPasses,
+    WithSideValues,
+)
 from clmapreduce.reductions.pairs import PairOptions, PairReduction, pair_reduction
 from clmapreduce.reductions.pairs.base import PairBound
 from clmapreduce.schemes.common.arrays import element
@@ -91,18 +99,21 @@ def _over_pairs(form: PairRequest, inputs: dict[Variable, PairInput]) -> Passes:
     """The passes of formulas that have nothing to put aside."""
     weights = form.weight.dim if form.weight is not None else 0
     bound = form.reduction.bind(form.dtype, form.formula.dim, weights, form.index, form.options)
-    if form.weight is not None and weights > UNROLLED and (passes := _two_passes(form, form.weight, bound, inputs)):
+    is_half = any(dtype.itemsize == 2 for _, dtype, *_ in form.arrays)
+    passes = None
+    if form.weight is not None and weights >= (1 if is_half else SHORTEST):
+        passes = _two_passes(form, form.weight, bound, inputs)
+    if passes is not None and weights > UNROLLED:
         return passes
     if not bound.linear or weights:
         exact = form.options.exact
         pair = lower(form.formula, form.weight, inputs, bound.scale, exact=exact)
-        short = None
-        if _has_short(pair):
-            short = lower_scalars(form.formula, form.weight, inputs, MOST_UNROLLED, bound.scale, exact=exact)
+        short = _short_scalars(form, pair, form.weight, bound, inputs)
         looped = None
         if _has_looped(pair):
             looped = lower_looped(form.formula, form.weight, inputs, bound.scale, exact=exact)
-        return OnePass(pair, bound, short=short, looped=looped)
+        one = OnePass(pair, bound, short=short, looped=looped)
+        return one if passes is None else OneOrTwoPasses(one, passes)
     parts = tuple(_linear(form, part, inputs) for part in split_at_long(form.formula, UNROLLED))
     return parts[0] if len(parts) == 1 else Concatenated(parts)
 
@@ -116,13 +127,27 @@ def _two_passes(
         return None
     symbols = _symbols(MARKS, passes.first.outputs[0].shape[0], form)
     marks = PairInput(MARKS, Role.ROW, len(symbols), form.dtype, symbols, 1, by_launch=True)
-    sums = []
-    for part in split_at_long(weight, UNROLLED):
-        pair = lower_weighted(form.formula, part, inputs, bound.scale, marks, passes.power, exact)
+
+    def weighted(part: Vector, beyond: int = UNROLLED) -> OnePass | None:
+        """The pass that sums some weights; None where they are more than `beyond`, and cannot be walked."""
+        lowered = partial(
+            lower_weighted, form.formula, part, inputs, bound.scale, marks, passes.power, exact, beyond
+        )  # fmt: skip
+        pair = lowered()
         if pair is None:
             return None
-        sums.append(OnePass(pair, _sum(form, 1 if part.dim > UNROLLED else part.dim)))
-    first = OnePass(lower(form.formula, None, inputs, bound.scale, exact=exact), passes.first)
+        width = 1 if pair.expansion is not None else part.dim
+        return OnePass(pair, _sum(form, width), short=lowered(MOST_UNROLLED) if _has_short(pair) else None)
+
+    sums = []
+    for part in split_at_long(weight, UNROLLED):
+        one = weighted(part)
+        if one is None:
+            return None
+        is_wide = SHORTEST <= part.dim <= UNROLLED and form.dtype == FLOAT32
+        sums.append(replace(one, wide=weighted(part, SHORTEST - 1) if is_wide else None))
+    pair = lower(form.formula, None, inputs, bound.scale, exact=exact)
+    first = OnePass(pair, passes.first, short=_short_scalars(form, pair, None, bound, inputs))
     second = sums[0] if len(sums) == 1 else Concatenated(tuple(sums))
     rough = passes.rough and not exact
     return TwoPasses(first, second, passes.last, long_weights(weight, inputs) if rough else None)
@@ -146,6 +171,15 @@ def _short(form: PairRequest, pair: Pair, formula: Vector, inputs: dict[Variable
     if pair.expansion is not None:
         return lower_expanded(formula, inputs, MOST_UNROLLED, exact)
     return lower_scalars(formula, None, inputs, MOST_UNROLLED, linear=True, exact=exact)
+
+
+def _short_scalars(
+    form: PairRequest, pair: Pair, weight: Vector | None, bound: PairBound, inputs: dict[Variable, PairInput]
+) -> Pair | None:  # fmt: skip
+    """The same for a pair of the formula's values and weights."""
+    if not _has_short(pair):
+        return None
+    return lower_scalars(form.formula, weight, inputs, MOST_UNROLLED, bound.scale, exact=form.options.exact)
 
 
 def _has_short(pair: Pair) -> bool:

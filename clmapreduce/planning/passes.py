@@ -21,15 +21,23 @@ from clmapreduce.reductions.pairs.base import PairBound, PairOutput
 from clmapreduce.schemes.pairs.boxes import Box, PairWork, pair_box
 from clmapreduce.schemes.pairs.cells.plan import pays_cells, plan_cells, suits_cells
 from clmapreduce.schemes.pairs.cpu_forms import faster_pair, is_better_long
+from clmapreduce.schemes.pairs.matrix.chained import Chained
+from clmapreduce.schemes.pairs.matrix.exponentials import Exponentials
 from clmapreduce.schemes.pairs.passes.concat import plan_parts
 from clmapreduce.schemes.pairs.passes.side_values import SideValuePlan, plan_asides
 from clmapreduce.schemes.pairs.passes.two_pass import LastResults, plan_weighted
 from clmapreduce.schemes.pairs.problem import PairProblem
 from clmapreduce.schemes.pairs.registry import choose
 from clmapreduce.schemes.pairs.rows import Rows
-from clmapreduce.schemes.pairs.softmax.plan import suited_softmax
+from clmapreduce.schemes.pairs.softmax.plan import Softmax, suited_softmax
 from clmapreduce.schemes.pairs.softmax.weights import LongWeights
 
+FEWEST_WEIGHTS, MANY_WEIGHTS, CROWDED = 8, 13, 22
+"""Weights from which on two passes may take less time than one; from which on they do with any vectors; and numbers of
+vectors and weights together from which on a single pass has too few registers.
+"""
+CROWDED_PAIRS, MANY_PAIRS = 10**8, 5 * 10**8
+"""Pairs from which on they do where registers are few, and elsewhere."""
 WAVES = 4
 """Sines and cosines of a pair from which on they take longer than to keep all coordinates of a row."""
 Look: TypeAlias = "Callable[[Plan, PairProblem, Pairwise, ComputeMode, Facts], Plan]"
@@ -153,16 +161,18 @@ class TwoPasses(Passes):
         return int(sums.shape[0])
 
     def plan(self, setting: Setting, outputs: tuple[DType, ...]) -> Plan:
-        usual = self._two_passes(setting, outputs)
-        if self.weights is None:
-            return usual
-        domain, mode, facts = setting.domain, setting.mode, setting.facts
-        exponents = PairProblem(self.first.pair, self.first.bound, (self.main.pair.dtype,), backend=setting.backend)
-        softmax = suited_softmax(exponents, self.weights, domain, mode, facts)
+        usual, softmax = self._two_passes(setting, outputs), self.one_walk(setting)
         if softmax is None:
             return usual
-        plain = self._two_passes(replace(setting, facts=replace(facts, matrix_units=False)), outputs)
-        return softmax.plan(self._last(setting, outputs), usual, plain)
+        without = replace(setting, facts=replace(setting.facts, matrix_units=False))
+        return softmax.plan(self._last(setting, outputs), usual, self._two_passes(without, outputs))
+
+    def one_walk(self, setting: Setting) -> Softmax | None:
+        """The single launch over all pairs that takes the place of both, where it suits."""
+        if self.weights is None:
+            return None
+        exponents = PairProblem(self.first.pair, self.first.bound, (self.main.pair.dtype,), backend=setting.backend)
+        return suited_softmax(exponents, self.weights, setting.domain, setting.mode, setting.facts)
 
     def _two_passes(self, setting: Setting, outputs: tuple[DType, ...]) -> Plan:
         """Marks first, then sums, then results."""
@@ -175,6 +185,44 @@ class TwoPasses(Passes):
         """What makes results of marks and sums."""
         (marks,) = self.first.bound.outputs[0].shape
         return LastResults(self.last, marks, self.size, outputs, setting.domain.narrow)
+
+
+@dataclass(frozen=True, eq=False)
+class OneOrTwoPasses(Passes):
+    """Weights of a few numbers: one pass, or two where these take less time."""
+
+    one: OnePass
+    two: TwoPasses
+
+    @property
+    def main(self) -> OnePass:
+        return self.one
+
+    @property
+    def outputs(self) -> tuple[PairOutput, ...]:
+        return self.one.outputs
+
+    def plan(self, setting: Setting, outputs: tuple[DType, ...]) -> Plan:
+        passes = self.two if setting.box is None and self._pays(setting) else self.one
+        return passes.plan(setting, outputs)
+
+    def _pays(self, setting: Setting) -> bool:
+        """Whether two passes take less time, both by matrix instructions, or what takes their place."""
+        domain, mode, facts, size = setting.domain, setting.mode, setting.facts, self.two.size
+        wide = self.two.main.wide
+        if self.two.one_walk(setting) is not None:
+            return True
+        if wide is None or size < FEWEST_WEIGHTS or domain.pairs < CROWDED_PAIRS:
+            return False
+        problem = PairProblem(wide.pair, wide.bound, (wide.pair.dtype,), backend=setting.backend, short=wide.short)
+        scheme, _ = choose(problem, domain, mode, facts)
+        if isinstance(scheme, Chained):
+            return size > FEWEST_WEIGHTS
+        if not isinstance(scheme, Exponentials) or scheme.factoring is None:
+            return False
+        if size + sum(len(product.rows) for product in scheme.factoring.products) >= CROWDED:
+            return True
+        return size >= MANY_WEIGHTS and domain.pairs >= MANY_PAIRS
 
 
 @dataclass(frozen=True, eq=False)

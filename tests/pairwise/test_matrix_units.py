@@ -12,6 +12,7 @@ from support.dense_pairs import Case
 from support.matrix_units import units_everywhere
 
 import clmapreduce as cm
+from clmapreduce.schemes.pairs.matrix import boxes
 from clmapreduce.schemes.pairs.matrix.boxes import MatrixBox
 from clmapreduce.schemes.pairs.matrix.wide_boxes import MatrixWideBox
 
@@ -60,6 +61,23 @@ def test_vectors_of_numbers(
     np.testing.assert_allclose(result, terms @ b / terms.sum(1, keepdims=True), atol=2e-5)
     long = numbers >= (17 if sparse else 7)  # intervals are short here
     assert any(units) and (not long or any(isinstance(box, MatrixWideBox) for box in units))
+
+
+def test_softmax_of_long_weights_where_groups_give_up(
+    context: cm.Context, rng: np.random.Generator, units: list[Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As calls of many pairs do: vectors too far apart for two pieces a number are computed by three."""
+    monkeypatch.setattr(boxes, "SOME_PAIRS", 0)
+    dim, size, apart = int(rng.integers(4, 17)), int(rng.choice([17, 40])), float(rng.choice([0.1, 1, 10]))
+    x, y, b = (rng.normal(size=shape).astype("f4") for shape in ((150, dim), (300, dim), (300, size)))
+    x, y = np.float32(apart) * x, np.float32(apart) * y
+    tensor = -((cm.Vi(x) - cm.Vj(y)) ** 2).sum(-1)
+    result = tensor.sumsoftmaxweight(cm.Vj(b), dim=1, context=cm.Context(context.device), mode="parallel")
+    exponents = -np.square(x.astype("f8")[:, None] - y).sum(-1)
+    terms = np.exp(exponents - exponents.max(1, keepdims=True))
+    bound = 2e-6 * (1 + 0.2 * np.abs(exponents).max()) * (terms @ np.abs(b))
+    assert np.all(np.abs(result * terms.sum(1, keepdims=True) - terms @ b) <= bound), (dim, size, apart)
+    assert any(getattr(box, "fine", 0) for box in units)
 
 
 def test_gradients(context: cm.Context, rng: np.random.Generator, units: list[Any]) -> None:

@@ -102,7 +102,7 @@ def assert_close(result: Any, exponent: Any, weights: Any) -> None:
 
 
 @pytest.mark.parametrize("dtype", [HALF, BFLOAT], ids=["float16", "bfloat16"])
-@pytest.mark.parametrize("size, numbers", [(17, 17), (32, 64), (50, 33), (64, 20), (128, 100), (100, 128)])
+@pytest.mark.parametrize("size, numbers", [(17, 17), (32, 64), (50, 33), (64, 20), (128, 100), (100, 128), (17, 1), (64, 3), (33, 8), (64, 16)])
 def test_vectors_of_any_length(alone: Chosen, rng: np.random.Generator, dtype: Any, size: int, numbers: int) -> None:
     rows, columns = (int(n) for n in rng.integers(2, 300, size=2))
     x, y, w = arrays(rng, dtype, (rows, size), (columns, size), (columns, numbers))

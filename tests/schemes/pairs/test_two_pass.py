@@ -9,13 +9,15 @@ from typing import Any
 import numpy as np
 import pytest
 from support.pair_plans import DISTANCE, form_of
+from support.plans import FACTS, PARALLEL, SEQUENTIAL
 
 import clmapreduce as cm
 from clmapreduce import LazyTensor
 from clmapreduce.calls.options import Options
+from clmapreduce.domain.dense import Pairwise
 from clmapreduce.pairwise.call import PairCall, explain_pairs, reduce_pairs
-from clmapreduce.planning.pair_request import passes_of
-from clmapreduce.planning.passes import OnePass, TwoPasses
+from clmapreduce.planning.pair_request import SHORTEST, passes_of
+from clmapreduce.planning.passes import OneOrTwoPasses, OnePass, Setting, TwoPasses
 from clmapreduce.reductions.pairs import PAIR_REDUCTIONS, PairOptions
 from clmapreduce.vector import OPERATIONS, Variable
 
@@ -161,9 +163,60 @@ def test_lazy_tensors_take_it(rng: np.random.Generator) -> None:
 
 
 def test_what_still_takes_one_pass() -> None:
-    """Short weights, sums in another dtype or added one by one, and weights that mix coordinates."""
+    """Few weights, sums in another dtype or added one by one, and weights that mix coordinates."""
     long, mixed = "Vj(2,40)", "Extract(Vj(2,40),3,20)"
     assert isinstance(passes_of(form_of(DISTANCE, "SumSoftMaxWeight", long)), TwoPasses)
-    others = [({}, "Vj(2,16)"), ({"accumulate": np.dtype("f8")}, long), ({"scheme": "direct_sum"}, long), ({}, mixed)]
+    others = [({}, "Vj(2,3)"), ({"accumulate": np.dtype("f8")}, long), ({"scheme": "direct_sum"}, long), ({}, mixed)]
     for options, weight in others:
         assert isinstance(passes_of(form_of(DISTANCE, "SumSoftMaxWeight", weight, **options)), OnePass)
+
+
+@pytest.mark.parametrize("name", [*NAMES, "SumSoftMaxWeight_LogSumExp"])
+def test_short_weights_in_two_passes(
+    context: cm.Context, mode: str, rng: np.random.Generator, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    """As where matrix instructions compute both."""
+    monkeypatch.setattr(OneOrTwoPasses, "_pays", lambda passes, setting: True)
+    size, dim = int(rng.integers(SHORTEST, 17)), int(rng.integers(1, 20))
+    x, y, w = Variable(0, dim, 0), Variable(1, dim, 1), Variable(2, size, 1)
+    arrays = {x: rng.normal(size=(130, dim)), y: rng.normal(size=(171, dim)), w: rng.random((171, size)) + 0.1}
+    arrays = {variable: array.astype("f4") for variable, array in arrays.items()}
+    call = PairCall(-F["SqDist"](x, y), PAIR_REDUCTIONS[name], 1, w)
+    fresh = Options(mode, cm.Context(context.device))
+    assert "two passes" in explain_pairs(call, arrays, fresh)
+    results = reduce_pairs(call, arrays, fresh)
+    xs, ys, ws = (array.astype("f8") for array in arrays.values())
+    exponents = -np.square(xs[:, None] - ys).sum(-1)
+    first, *others = results if isinstance(results, tuple) else (results,)
+    assert close(first, *dense(name if name in NAMES else "SumSoftMaxWeight", exponents, ws[None]), "float32")
+    for other in others:
+        assert close(other, *dense("LogSumExpWeight", exponents, np.ones((1, 171, 1))), "float32")
+
+
+@pytest.mark.parametrize(
+    ("dim", "size", "count", "twice"),
+    [
+        (3, 12, 100_000, False), (3, 13, 100_000, True), (8, 8, 100_000, False), (12, 10, 100_000, True),
+        (16, 6, 100_000, False), (16, 8, 100_000, True), (16, 16, 10_000, True), (3, 16, 10_000, False),
+        (16, 16, 5_000, False),
+    ],
+)  # fmt: skip
+def test_what_takes_one_pass_or_two(dim: int, size: int, count: int, twice: bool) -> None:
+    """Where matrix instructions compute both, by the numbers of a vector, weights, and points; elsewhere one."""
+    passes = passes_of(form_of(f"SqDist(Vi(0,{dim}),Vj(1,{dim}))", "SumSoftMaxWeight", f"Vj(2,{size})"))
+    domain = Pairwise(count, count, 1, count * 16)
+    for facts, expected in ((FACTS["nvidia"], twice), (FACTS["amd"], False)):
+        plan = passes.plan(Setting(domain, PARALLEL, facts), (np.dtype("f4"),))
+        assert ("two passes" in plan.why) == expected
+    assert "two passes" not in passes.plan(Setting(domain, SEQUENTIAL, FACTS["nvidia"]), (np.dtype("f4"),)).why
+
+
+@pytest.mark.parametrize(
+    ("size", "code", "why"),
+    [(8, "f4", "split"), (9, "f4", "two passes"), (16, "f8", "split"), (1, "f2", "one walk"), (16, "f2", "one walk")],
+)
+def test_what_long_vectors_take(size: int, code: str, why: str) -> None:
+    """By the weights, and by the arrays' dtype."""
+    passes = passes_of(form_of("Vi(0,64)|Vj(1,64)", "SumSoftMaxWeight", f"Vj(2,{size})", code))
+    domain = Pairwise(100_000, 100_000, 1, 6_400_000)
+    assert passes.plan(Setting(domain, PARALLEL, FACTS["nvidia"]), (np.dtype(code),)).why.startswith(why)

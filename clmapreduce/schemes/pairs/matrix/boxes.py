@@ -27,7 +27,7 @@ class MatrixBox:
     blocks: int
     tile: int
     across: int = 1
-    unroll: int = 8
+    unroll: int = 4
     share: int = 4
     ahead: int = 4
     sample: int = 8

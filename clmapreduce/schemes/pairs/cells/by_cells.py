@@ -192,14 +192,24 @@ class ByCells:
         return Stage(spec, -(-rows // MOVED), block, arguments, (PLACES, *names[::2]), names[1::2])
 
     # ----------------------------------------------------------------------------------------- what computes the pairs
+    @property
+    def fits(self) -> bool:
+        """Whether a scheme has room for what the pairs keep."""
+        return self._default is not None
+
+    @cached_property
+    def _default(self) -> tuple[RowScheme[Any], Any] | None:
+        """A scheme, for pieces of a single row, and its box; None where it has no room."""
+        layout = replace(self.layout, pair=_with_moved_rows(self.layout.pair), wide=None, short=None)
+        scheme = _kind(layout.pair)(layout, self._cells(1), self.mode, self.facts)
+        box = scheme.default()
+        return None if box is None else (scheme, scheme.by_differences(box))
+
     @cached_property
     def _scheme(self) -> tuple[RowScheme[Any], Any]:
         """The scheme, and its box."""
-        layout = replace(self.layout, pair=_with_moved_rows(self.layout.pair), wide=None, short=None)
-        scheme = _kind(layout.pair)(layout, self._cells(1), self.mode, self.facts)
-        default = scheme.default()
-        assert default is not None
-        box = scheme.by_differences(default)
+        assert self._default is not None
+        scheme, box = self._default
         return replace(scheme, domain=self._cells(scheme.group(box).rows)), box
 
     @property

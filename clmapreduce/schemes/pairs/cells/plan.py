@@ -41,7 +41,9 @@ def suits_cells(looped: Pair, layout: PairProblem, domain: Pairwise, mode: Compu
     if looped.dtype != FLOAT32 or pair.has_tables or any(one.rank for one in pair.inputs):
         return False
     apart = apart_pair(looped, layout.bound)
-    return apart is not None and apart.distance.size <= MOST_COORDINATES
+    if apart is None or apart.distance.size > MOST_COORDINATES:
+        return False
+    return ByCells(layout, apart, domain, mode, facts).fits
 
 
 def _is_converted(layout: PairProblem) -> bool:

@@ -46,10 +46,10 @@ from clmapreduce.schemes.pairs.merge import targets_of
 from clmapreduce.schemes.pairs.parts.pair_formulas import PairText, tested_of
 from clmapreduce.schemes.pairs.problem import LONGEST_CHAIN, PairProblem, places
 
-MANY_SUMS, MANY_KEPT = 8, 14
-"""Registers hold too few rows where an operator keeps more numbers of a row than MANY_SUMS and than a plain sum would;
-or, where groups may be computed again by three pieces a number, where these and the row's own numbers are more than
-MANY_KEPT.
+MANY_SUMS, MOST_SUMS, MANY_KEPT = 8, 16, 14
+"""Registers hold too few rows where an operator keeps more numbers of a row than MANY_SUMS and than a plain sum would,
+or more than MOST_SUMS; or, where groups may be computed again by three pieces a number, where these and the row's own
+numbers are more than MANY_KEPT.
 """
 FILTERED = 6
 """Operations per pair from which on a filter in front of them is worth it."""
@@ -326,7 +326,9 @@ class FewNumbers(MatrixScheme[MatrixBox]):
         if pair.expansion is not None:
             return False
         if pair.contractions:
-            return not side and self._fine_pays and len(self._left.terms.rows) <= FEW_TERMS
+            if side or not self._fine_pays or len(self.layout.bound.components) > MOST_SUMS:
+                return False
+            return len(self._left.terms.rows) <= FEW_TERMS
         if side or self.factoring is None:
             return pair.cost >= FILTERED
         return not self._crowded and (self.factoring.numbers > TESTED or not tested_of(self._left))
@@ -337,7 +339,7 @@ class FewNumbers(MatrixScheme[MatrixBox]):
         sums = len(self.layout.bound.components)
         if self._fine_pays:
             return len(self._left.terms.rows) + sums > MANY_KEPT
-        return sums > max(MANY_SUMS, self.layout.pair.width)
+        return sums > min(MOST_SUMS, max(MANY_SUMS, self.layout.pair.width))
 
     @cached_property
     def _left(self) -> Pair:

@@ -26,6 +26,9 @@ from clmapreduce.schemes.pairs.problem import LONGEST_CHAIN
 from clmapreduce.schemes.pairs.scheme import GROUPS
 from clmapreduce.schemes.pairs.tiles import redo_by_tiles
 
+MOST_SUMS = 18
+"""Numbers that an operator keeps of a row, at most: with more of them tiles are too narrow."""
+
 
 @dataclass(frozen=True, eq=False)
 class LongProductsKernel(MatrixKernel):
@@ -131,7 +134,8 @@ class LongProducts(MatrixScheme[MatrixLongBox]):
 
     @property
     def pays(self) -> bool:
-        return self.layout.pair.expansion is None and bool(self.layout.pair.contractions)
+        pair, bound = self.layout.pair, self.layout.bound
+        return pair.expansion is None and bool(pair.contractions) and len(bound.components) <= MOST_SUMS
 
     @property
     def box(self) -> MatrixLongBox | None:

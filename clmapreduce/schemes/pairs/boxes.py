@@ -202,7 +202,7 @@ class TileBox:
 
 
 _TILES_GPU = (TileBox(256, 8, 8), TileBox(256, 4, 8), TileBox(256, 4, 4), TileBox(256, 2, 4), TileBox(256, 1, 4))
-_TILES_SMALL = (TileBox(128, 1, 4), TileBox(64, 1, 4))
+_TILES_SMALL = (TileBox(128, 1, 4), TileBox(64, 1, 4), TileBox(32, 1, 4))
 """For accumulators of which more items would leave no local memory; by count no faster than no tiles."""
 _TILES_CPU = TileBox(32, 2, 2, depth=8, unroll=1, groups=8, tiles=2, merge_block=32)
 TILE_WORDS = 96

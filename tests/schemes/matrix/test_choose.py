@@ -119,6 +119,23 @@ def test_crowded_registers_are_left_to_items_of_rows() -> None:
     assert type(choice(layout_of("SqDist(Vi(0,8),Vj(1,8))", "ArgKMin", k=20))) is MatrixBox
 
 
+def test_many_sums_are_left_to_others() -> None:
+    """Sums of one value each, which nothing takes as a long vector."""
+    sums = GAUSS.format(3) + "*TensorProd(Vi(0,3)-Vj(1,3),Vj(2,{0}))"
+    for width, few in ((5, True), (6, False), (20, False)):
+        assert (type(choice(layout_of(sums.format(width)))) is MatrixBox) == few, width
+    for size, width, long in ((40, 16, True), (40, 17, False), (20, 17, False)):
+        inner = f"Vi(0,{size})|Vj(1,{size})"
+        layout = layout_of(inner, "SumSoftMaxWeight", weight=f"Vj(2,{width})")
+        assert (type(choice(layout)) is MatrixLongBox) == long, (size, width)
+
+
+@pytest.mark.parametrize(("kept", "sample"), [(2, 4), (11, 4), (12, 2), (15, 2), (16, 1), (100, 1)])
+def test_more_columns_are_looked_at_where_more_are_kept(kept: int, sample: int) -> None:
+    box = choice(layout_of("SqDist(Vi(0,3),Vj(1,3))", "KMin", k=kept))
+    assert isinstance(box, MatrixBox) and box.sample == sample
+
+
 def test_few_exponents_beside_tests_are_left_to_rows() -> None:
     for function in ("Cos(Vi(0,{0})|Vj(1,{0}))", "Log(1+{1})", "Powf(1+{1},Pm(3,1))"):
         for dim, few in ((3, False), (4, False), (6, True)):

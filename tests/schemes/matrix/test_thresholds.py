@@ -26,7 +26,6 @@ pytestmark = pytest.mark.drawn(seldom="pocl")
 X, Y = Variable(0, 3, 0), Variable(1, 3, 1)
 SQUARES = OPERATIONS["SqDist"](X, Y)
 EPS = float(np.finfo("f4").eps)
-NAMES = {1: "Min_ArgMin", 3: "KMin_ArgKMin", 10: "KMin_ArgKMin"}
 LOOK, BARS, MAIN = (f"kernel/matrix/pairwise_matrix{end}" for end in ("_sample", "_bars", "_filter"))
 
 
@@ -41,7 +40,7 @@ def more(context: cm.Context) -> int:
 
 def call_of(k: int, least: bool = True) -> PairCall:
     """The `k` least squared distances and their places; or the greatest, as the least of their negation."""
-    name = NAMES[k] if least else "Max_ArgMax"
+    name = "Max_ArgMax" if not least else "Min_ArgMin" if k == 1 else "KMin_ArgKMin"
     return PairCall(SQUARES, PAIR_REDUCTIONS[name], 1, options=PairOptions(k=k if k > 1 else None))
 
 
@@ -49,9 +48,10 @@ def templates(plan: Plan) -> list[str]:
     return [stage.spec.template for stage in plan.stages]
 
 
-def run(call: PairCall, x: Any, y: Any, context: cm.Context, looks: bool = True) -> Any:
-    """Values and places."""
-    prepared = prepare_pairs(call, {X: x, Y: y}, Options("parallel", context), box_of(context))
+def run(call: PairCall, x: Any, y: Any, context: cm.Context, looks: bool = True, **numbers: int) -> Any:
+    """Values and places. numbers: of the box."""
+    box = replace(box_of(context), **numbers)
+    prepared = prepare_pairs(call, {X: x, Y: y}, Options("parallel", context), box)
     assert isinstance(prepared, Prepared)
     assert templates(prepared.executable.plan)[:3] == [LOOK, BARS, MAIN] if looks else [MAIN]
     return prepared.run()
@@ -94,6 +94,20 @@ def test_nothing_is_excluded(context: cm.Context, rng: np.random.Generator, k: i
         for kind, (xs, ys) in kinds.items():
             values, places = run(call, xs, ys, context)
             best, order = best_of(xs, ys, k, least)
+            np.testing.assert_array_equal(places, order, f"{kind} {rows} {columns}")
+            np.testing.assert_array_equal(values, best.astype("f4"), f"{kind} {rows} {columns}")
+
+
+@pytest.mark.parametrize("k", [16, 40, 100])
+def test_all_columns_are_the_sample(context: cm.Context, rng: np.random.Generator, k: int) -> None:
+    """Where many are kept."""
+    for rows, columns, most in ((1, 700, 3), (70, 1100, 300), (150, 1300, 1)):
+        columns *= more(context) * (3 if k == 100 else 1)
+        rows += 0 if context.facts.kind == "cpu" else FEW_ROWS
+        x, y = whole(rng, rows, most), whole(rng, columns, most)
+        for kind, (xs, ys) in {"plain": (x, y), "shifted": (x + 1000, y + 1000)}.items():
+            values, places = run(call_of(k), xs, ys, context, sample=1)
+            best, order = best_of(xs, ys, k, True)
             np.testing.assert_array_equal(places, order, f"{kind} {rows} {columns}")
             np.testing.assert_array_equal(values, best.astype("f4"), f"{kind} {rows} {columns}")
 
@@ -180,6 +194,6 @@ def test_where_bars_are_looked_for() -> None:
 
     assert looks(100_000) and looks(2048) and not looks(2047)
     assert not looks(100_000, sample=0) and not looks(100_000, sparse=True)
-    assert looks(100_000, "KMin", k=64) and not looks(100_000, "KMin", k=65)
+    assert looks(100_000, "KMin", sample=1, k=128) and not looks(100_000, "KMin", sample=1, k=129)
     assert looks(100_000, rows=10**8) and not looks(100_000, rows=10**9)  # gigabytes of buckets
     assert not looks(2048, "KMin", k=10) and looks(8 * 256 * 3, "KMin", k=10)

@@ -102,6 +102,12 @@ def fine_pays(numbers: Sequence[int], pairs: int) -> bool:
     return len(numbers) == 1 and numbers[0] >= FEWEST_FINE and pairs >= SOME_PAIRS
 
 
+FILTER_SAMPLES = {11: 4, 15: 2}
+"""Every how many columns are looked at beforehand, by the values that an operator keeps at most; every one for more: an
+item takes time with the square of their number for each column that passes.
+"""
+
+
 def filter_box(
     steps: int, capacity: int, rows: int, columns: int, padded: Callable[[int], float] | None = None
 ) -> MatrixBox | None:  # fmt: skip
@@ -113,7 +119,8 @@ def filter_box(
     if padded is not None:
         return replace(_clustered_box(padded), sample=0)
     if capacity > 1:
-        return MatrixBox(256, 2, 512, groups=8, sample=4)
+        sample = next((one for most, one in FILTER_SAMPLES.items() if capacity <= most), 1)
+        return MatrixBox(256, 2, 512, groups=8, sample=sample)
     return MatrixBox(256, 2, 256, ahead=2, sample=16) if steps > 2 else MatrixBox(256, 2, 1024, ahead=8, sample=16)
 
 

@@ -382,7 +382,8 @@ class FewNumbers(MatrixScheme[MatrixBox]):
         cells = f"{text.rows} rows a group, {box.tile} columns a tile, {text.steps} matrix instructions a block"
         why = f"{partition.why}; {cells}"
         if sample is not None:
-            why += f", bars from every {box.sample} columns, the best of {sample.buckets} buckets of them"
+            looked = f"every {box.sample} columns" if box.sample > 1 else "all columns"
+            why += f", bars from {looked}, the best of {sample.buckets} buckets of them"
         stages = [*(sample.stages() if sample is not None else []), matrix.stage()]
         scratch = sample.scratch if sample is not None else {}
         if matrix.fine_box is not None:

@@ -36,7 +36,7 @@ what is aimed at.
 """
 MOST_BUCKETS = 256
 """Buckets of a row where more of them would only fill the device: an item walks them one by one."""
-MOST_KEPT = 64
+MOST_KEPT = 128
 """Values that an item orders, at most: they are registers."""
 BARS_BLOCK = 64
 """Work-items of a group that orders them, a row each."""

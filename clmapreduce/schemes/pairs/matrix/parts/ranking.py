@@ -20,7 +20,7 @@ from clmapreduce.schemes.pairs.matrix.parts.operands import DEPTH
 from clmapreduce.schemes.pairs.matrix.parts.products import LongProduct, long_products
 from clmapreduce.schemes.pairs.parts.sides import Side, side_of
 
-MOST_KEPT = 32
+MOST_KEPT = 64
 """Values that an item keeps of each of its rows, at most."""
 
 

@@ -56,6 +56,10 @@ room for eight warps a multiprocessor, or for fewer numbers than there are.
 """
 MOST_KEPT = 32
 """Of more numbers of a row an item of a GPU takes one row."""
+MOST_ROWS_KEEP, MOST_AT_ONCE, MOST_VALUES = 200, 128, 64
+"""Of pairs with several numbers: numbers that all rows of an item of a GPU keep, at most, where it takes columns one by
+one, and several at once; and those that it computes at once for a row. With more the compiler spills registers.
+"""
 LONG_TEXT = 64
 """Operations per pair from which on a statement for each is long enough without rows or columns side by side."""
 _PAIR_CPU = PairBox(block=1, bytes=64, vectors=1, at_once=2, tile=512, groups=8, merge_block=1)
@@ -92,7 +96,7 @@ def few_box(terms: int, cost: int, rows: int, mode: ComputeMode, facts: Facts) -
 class PairWork:
     """What a pair costs an item. kind: of the operator; "sum" of one number, "sums" of several. terms: numbers kept per
     row. sums: the same, of accumulators. cost: operations per pair. loops: whether long vectors are walked coordinate
-    by coordinate.
+    by coordinate. width: numbers of a pair's value.
     """
 
     kind: str
@@ -100,6 +104,7 @@ class PairWork:
     sums: int
     cost: int
     loops: bool
+    width: int = 1
 
 
 def pair_box(work: PairWork, rows: int, columns: int, mode: ComputeMode, facts: Facts) -> PairBox:
@@ -120,12 +125,22 @@ def pair_box(work: PairWork, rows: int, columns: int, mode: ComputeMode, facts: 
         box = replace(box, block=min(box.block, 128), vectors=min(box.vectors, FEWER_ROWS))
     if facts.kind == "cpu":
         box = replace(box, block=32, vectors=min(box.vectors, 2), tile=64, unroll=1, groups=8, merge_block=32)
+    elif work.width > 1:
+        box = _in_registers(box, work)
     if loops or cost > LONG_TEXT or terms > MOST_KEPT:
         box = replace(box, vectors=1, unroll=1, at_once=min(box.at_once, 2))
     box = _filling(box, rows, columns, facts)
     while box.block > facts.max_group_size:
         box = replace(box, block=box.block // 2)
     return box
+
+
+def _in_registers(box: PairBox, work: PairWork) -> PairBox:
+    """The box with fewer rows an item, and fewer columns at once, where a pair has many numbers."""
+    most, vectors = MOST_AT_ONCE if box.at_once > 1 else MOST_ROWS_KEEP, box.vectors
+    while vectors > 1 and vectors * (work.terms + work.sums) > most:
+        vectors //= 2
+    return replace(box, vectors=vectors, at_once=max(1, min(box.at_once, MOST_VALUES // work.sums)))
 
 
 def _filling(box: PairBox, rows: int, columns: int, facts: Facts) -> PairBox:

@@ -100,7 +100,7 @@ class Rows(RowScheme[PairBox]):
         rows, loops = domain.rows * domain.batch, bool(pair.contractions)
         cluster, columns = domain.typical
         bound, terms = self.layout.bound, len(pair.terms.rows)
-        work = PairWork(_kind(bound), terms, self._sums, cost_of(pair, bound), loops)
+        work = PairWork(_kind(bound), terms, self._sums, cost_of(pair, bound), loops, pair.width)
         box = pair_box(work, rows, int(columns), self.mode, self.facts)
         return clustered(in_order(box, self.layout), cluster, pair.dtype.itemsize)
 

@@ -163,6 +163,20 @@ def test_sums_count_among_what_an_item_keeps() -> None:
         assert choice(layout).vectors == vectors, (text, dim, width)
 
 
+@pytest.mark.parametrize(
+    ("text", "op", "vectors", "at_once"),
+    [
+        ("Vi(0,1)-Vj(1,1)", "LogSumExp", 4, 8), ("Vi(0,5)-Vj(1,5)", "LogSumExp", 4, 3), ("Vi(0,20)-Vj(1,20)", "LogSumExp", 1, 1),
+        ("Abs(Vi(0,8)-Vj(1,8))", "ArgMin", 4, 4), ("Abs(Vi(0,20)-Vj(1,20))", "ArgMin", 2, 1),
+        (GAUSS.format(3) + "*TensorProd(Vi(0,3)-Vj(1,3),Vj(2,10))", "Sum", 2, 1),
+    ],
+)  # fmt: skip
+def test_pairs_of_many_numbers_fit_registers(text: str, op: str, vectors: int, at_once: int) -> None:
+    """With fewer rows of an item, and fewer columns at once."""
+    box = choice(layout_of(text, op))
+    assert (box.vectors, box.at_once) == (vectors, at_once)
+
+
 def test_vectors_in_order_are_taken_one_by_one() -> None:
     """A statement for each of so many numbers, and for each of several columns, would build for minutes."""
     for text, columns in (("Vi(0,18)-Vj(1,18)", 1), ("SqDist(Vi(0,20),Vj(1,20))", 4)):

@@ -22,10 +22,11 @@ class OnNumpy:
         check_compiler()
         with contextlib.redirect_stdout(io.StringIO()):  # it prints what it does not find
             import pykeops
-            from pykeops.numpy import Pm, Vi, Vj
+            from pykeops.numpy import Genred, Pm, Vi, Vj
 
             pykeops.set_verbose(False)
-        self.Vi, self.Vj, self.Pm, self.name = Vi, Vj, Pm, f"PyKeOps {pykeops.__version__} (NumPy)"
+        self.Vi, self.Vj, self.Pm, self.genred = Vi, Vj, Pm, Genred
+        self.name = f"PyKeOps {pykeops.__version__} (NumPy)"
 
     def array(self, x: Any) -> Any:
         return x
@@ -57,10 +58,10 @@ class OnTorch:
             raise RuntimeError("PyTorch finds no CUDA device")
         with contextlib.redirect_stdout(io.StringIO()):
             import pykeops
-            from pykeops.torch import Pm, Vi, Vj
+            from pykeops.torch import Genred, Pm, Vi, Vj
 
             pykeops.set_verbose(False)
-        self.Vi, self.Vj, self.Pm, self.torch = Vi, Vj, Pm, torch
+        self.Vi, self.Vj, self.Pm, self.torch, self.genred = Vi, Vj, Pm, torch, Genred
         self.name = f"PyKeOps {pykeops.__version__} (PyTorch {torch.__version__})"
 
     def array(self, x: Any) -> Any:

@@ -207,19 +207,29 @@ def _of_scalars(
     return _finished(lowering, values, formula.dim, linear=linear)
 
 
+@dataclass(frozen=True)
+class MarkedPower:
+    """power(scale · formula, mark), of which the formula has dimension 1. marks: what an earlier launch has computed,
+    the first of it being the mark.
+    """
+
+    formula: Vector
+    scale: float
+    marks: PairInput
+    power: Callable[[Node, Node], Node]
+
+
 def lower_weighted(
-    formula: Vector, weight: Vector, inputs: Mapping[Variable, PairInput], scale: float, marks: PairInput,
-    power: Callable[[Node, Node], Node], exact: bool = False, beyond: int = UNROLLED, longest: int = UNROLLED,
+    power: MarkedPower, weight: Vector, inputs: Mapping[Variable, PairInput], exact: bool = False,
+    beyond: int = UNROLLED, longest: int = UNROLLED,
 ) -> Pair | None:  # fmt: skip
-    """The pair of power(scale · formula, mark) · weight, of which the formula has dimension 1; None where the weight is
-    of a dimension `beyond` a number, and cannot be walked coordinate by coordinate. inputs, exact: as for `lower`.
-    marks: what an earlier launch has computed, the first of it being the mark. longest: sums over more coordinates are
-    loops.
+    """The pair of a power times a weight; None where that is of a dimension `beyond` a number, and cannot be walked
+    coordinate by coordinate. inputs, exact: as for `lower`. longest: sums over more coordinates are loops.
     """
     lowering = _Lowering(inputs, computing_dtype(inputs), exact, longest)
-    value = lowering.of(formula)[0]
+    value, scale, marks = lowering.of(power.formula)[0], power.scale, power.marks
     scaled = apply("multiply", value, Literal(scale, lowering.dtype)) if scale != 1 else value
-    factor = power(scaled.astype(lowering.dtype), marks.symbols[0])
+    factor = power.power(scaled.astype(lowering.dtype), marks.symbols[0])
     if weight.dim <= beyond:
         products = [apply("multiply", factor, number) for number in lowering.of(weight)]
         return _finished(lowering, products, weight.dim, None, marks)

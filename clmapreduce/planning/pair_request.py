@@ -11,6 +11,7 @@ from clmapreduce.formula.tables.symbol import TableSymbol, TableText
 from clmapreduce.lowering.lower import (
     MOST_UNROLLED,
     UNROLLED,
+    MarkedPower,
     lower,
     lower_expanded,
     lower_looped,
@@ -127,12 +128,11 @@ def _two_passes(
         return None
     symbols = _symbols(MARKS, passes.first.outputs[0].shape[0], form)
     marks = PairInput(MARKS, Role.ROW, len(symbols), form.dtype, symbols, 1, by_launch=True)
+    power = MarkedPower(form.formula, bound.scale, marks, passes.power)
 
     def weighted(part: Vector, beyond: int = UNROLLED) -> OnePass | None:
         """The pass that sums some weights; None where they are more than `beyond`, and cannot be walked."""
-        lowered = partial(
-            lower_weighted, form.formula, part, inputs, bound.scale, marks, passes.power, exact, beyond
-        )  # fmt: skip
+        lowered = partial(lower_weighted, power, part, inputs, exact, beyond)
         pair = lowered()
         if pair is None:
             return None

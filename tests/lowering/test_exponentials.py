@@ -33,7 +33,7 @@ def exponentials(text: str, **options: bool) -> int:
         (f"Concat({A}*{B}*Vj(2,1),{B}*Vi(3,1)*{A})", 1),
         (f"{A}*{B}+{A}*{C}", 3),
         (f"Concat({A}*{B},{A})", 2),
-        (f"{A}*{B}+1/{A}", 2),
+        (f"{A}*{B}+{C}/({A}*{B})", 3),
         (f"{A}*{A}*{B}", 2),
         (f"{A}+{B}", 2),
         (f"{A}*{ROW}*{COLUMN}", 1),  # those of one side are factors
@@ -47,6 +47,14 @@ def test_exponentials_that_are_left(text: str, left: int, rng: np.random.Generat
     double = {name: array.astype("f8") for name, array in arrays.items()}
     for value, expected in zip(values_of(pair, arrays), values_of(pair_of(text, "f8"), double), strict=True):
         np.testing.assert_allclose(value, expected, rtol=2e-5, atol=1e-6)
+
+
+def test_exponentials_of_one_side_are_factors() -> None:
+    """Computed once for a row or a column."""
+    pair = pair_of(f"{A}*{ROW}*{COLUMN}")
+    role = roles(pair.values, pair.contractions, pair.inputs)
+    nodes = [n for n in postorder(pair.values) if isinstance(n, Apply) and role[id(n)] is Role.PAIR]
+    assert all(n.function.name != "add" for n in nodes)
 
 
 def test_exact_functions_stay() -> None:

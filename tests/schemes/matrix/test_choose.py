@@ -130,6 +130,15 @@ def test_many_sums_are_left_to_others() -> None:
         assert (type(choice(layout)) is MatrixLongBox) == long, (size, width)
 
 
+def test_sums_of_walked_vectors_are_few_where_groups_give_up() -> None:
+    """Vectors of 17 to 24 numbers, whose sums of products are terms where registers hold them."""
+    domain = Pairwise(8_000, 8_000, 1, 10**7)
+    for width, few in ((14, True), (15, False)):  # and two numbers of their exponents
+        passes = passes_of(form_of("-SqDist(Vi(0,20),Vj(1,20))", "SumSoftMaxWeight", f"Vj(2,{width})"))
+        plan = passes.plan(Setting(domain, PARALLEL, NEW), (np.dtype("f4"),))
+        assert ("three pieces" in plan.why) == few, width
+
+
 @pytest.mark.parametrize(("kept", "sample"), [(2, 4), (11, 4), (12, 2), (15, 2), (16, 1), (100, 1)])
 def test_more_columns_are_looked_at_where_more_are_kept(kept: int, sample: int) -> None:
     box = choice(layout_of("SqDist(Vi(0,3),Vj(1,3))", "KMin", k=kept))

@@ -15,7 +15,7 @@ import clmapreduce as cm
 from clmapreduce.calls.arguments import gather
 from clmapreduce.device.array import DeviceArray, empty
 from clmapreduce.device.plans import executable as executables
-from clmapreduce.device.plans.executable import Executable
+from clmapreduce.device.plans.executable import LONG_WORK, Executable
 from clmapreduce.domain.line import Line
 from clmapreduce.dtypes import DType
 from clmapreduce.formula.trace import trace
@@ -47,8 +47,8 @@ def plan_of(formula: str, context: cm.Context, x: DeviceArray, writes: str) -> t
     return replace(plan, stages=(replace(stage, arguments=names, writes=(writes,)),)), traced.outputs[0].dtype
 
 
-def executable_of(context: cm.Context, x: DeviceArray) -> tuple[Executable, int]:
-    """x + k; where a number is above 5, x * k for all; where one is above 6, x - k for all; and k."""
+def executable_of(context: cm.Context, x: DeviceArray, work: float = 0.0) -> tuple[Executable, int]:
+    """x + k; where a number is above 5, x * k for all; where one is above 6, x - k for all; and k. work: of the plan."""
     number = next(NUMBERS)
     marks, marked = plan_of("where(x > 5, 1, 0)", context, x, "redo0")
     more, _ = plan_of("where(x > 6, 1, 0)", context, x, "redo1")
@@ -56,7 +56,7 @@ def executable_of(context: cm.Context, x: DeviceArray) -> tuple[Executable, int]
     behind = where_marked([*again.stages, *more.stages], "redo0"), where_marked(last.stages, "redo1")
     stages = (*marks.stages, *first.stages, *behind[0], *behind[1])
     plan = replace(first, stages=stages, scratch=dict.fromkeys(("redo0", "redo1"), marked.itemsize * LENGTH))
-    return Executable(plan, context.queue, {}, lambda table: pytest.fail("there is none")), number
+    return Executable(plan, context.queue, {}, lambda table: pytest.fail("there is none"), work), number
 
 
 def submitted(executable: Executable, context: cm.Context, x: DeviceArray, *wait_for: cl.Event) -> DeviceArray:
@@ -82,7 +82,7 @@ def test_what_was_given_up_is_computed_again(context: cm.Context, rng: np.random
     values = rng.integers(-5, 6, LENGTH).astype(np.float32)
     values[rng.integers(LENGTH)] = 6
     x = cm.array(values, context)
-    executable, number = executable_of(context, x)
+    executable, number = executable_of(context, x, LONG_WORK)
     assert_same(submitted(executable, context, x).to_numpy(), values * number)
     values[rng.integers(LENGTH)] = 7
     assert_same(submitted(executable, context, cm.array(values, context)).to_numpy(), values - number)
@@ -96,13 +96,28 @@ def test_only_kernels_that_are_needed_are_waited_for(
     values = rng.integers(-5, 6, LENGTH).astype(np.float32)
     values[rng.integers(LENGTH)] = 6
     x = cm.array(values, context)
-    executable, number = executable_of(context, x)
+    executable, number = executable_of(context, x, LONG_WORK)
     monkeypatch.setattr(Executable, "_complete_beside", lambda self: None)
     assert_same(submitted(executable, context, x).to_numpy(), values * number)
     assert len(executable.kernels) == len(executable.plan.stages) - 1
     values[rng.integers(LENGTH)] = 7
     assert_same(submitted(executable, context, cm.array(values, context)).to_numpy(), values - number)
     assert executable.is_complete
+
+
+def test_short_calls_build_all_kernels_if_one_is_needed(
+    context: cm.Context, rng: np.random.Generator, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """So that later calls need not look at marks between launches."""
+    values = rng.integers(-5, 6, LENGTH).astype(np.float32)
+    values[rng.integers(LENGTH)] = 6
+    x = cm.array(values, context)
+    executable, number = executable_of(context, x, work=LONG_WORK / 2)
+    monkeypatch.setattr(Executable, "_complete_beside", lambda self: None)
+    submitted(executable, context, x)
+    assert executable.is_complete
+    values[:] = 0
+    assert_same(submitted(executable, context, cm.array(values, context)).to_numpy(), values - number)
 
 
 def test_no_kernel_is_built_once_the_program_has_ended(

@@ -212,7 +212,7 @@ class OneOrTwoPasses(Passes):
         wide = self.two.main.wide
         if self.two.one_walk(setting) is not None:
             return True
-        if wide is None or size < FEWEST_WEIGHTS or domain.pairs < CROWDED_PAIRS:
+        if wide is None or size < FEWEST_WEIGHTS or domain.scattered or domain.pairs < CROWDED_PAIRS:
             return False
         problem = PairProblem(wide.pair, wide.bound, (wide.pair.dtype,), backend=setting.backend, short=wide.short)
         scheme, _ = choose(problem, domain, mode, facts)

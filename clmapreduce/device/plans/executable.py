@@ -20,6 +20,10 @@ PATIENCE = 0.5
 """Seconds that a first call waits to see whether kernels for what was given up are needed; about as long as building
 one takes.
 """
+LONG_WORK = 5e10
+"""Operations from which on a call takes so long that it may stop between launches, to look at marks, until all kernels
+are built.
+"""
 
 
 class Executable:
@@ -27,8 +31,9 @@ class Executable:
     work: the plan's operations, roughly: each of its launches has so many at most; those of one group have none, where
     others have more groups.
 
-    Where the driver compiles in threads, kernels that compute again what others gave up come later: the first call
-    builds those for what was given up, and then a thread builds the others, one after the other.
+    Where the driver compiles in threads, kernels that compute again what others gave up come later: a long first call
+    builds those for what was given up, a short one all of them if there is something; then a thread builds the others,
+    one after the other.
 
     tables: the copies of the plan's tables. key: under which a context's cache holds it.
     """
@@ -189,7 +194,7 @@ class Executable:
                 submission = hostsched.JobGraph(jobs).submit(queue)
                 jobs = []
                 if self._is_marked(stage.redo, arrays):
-                    self._build_for(stage.redo)
+                    self._build_for(stage.redo) if self.work >= LONG_WORK else self.complete()
                 else:
                     idle.add(stage.redo)
             if stage.redo in idle:

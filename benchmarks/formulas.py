@@ -147,17 +147,20 @@ def tell(name: str, formula: Formula, ours: Ours, peer: Any, count: int, rounds:
     own = [ours.array(array) for array in arrays.values()]
     us = Contender(ours, lambda: mine(*own))
     sizes = f"{own[0].shape[0]:,} × {next(a for alias, a in arrays.items() if 'Vj' in alias).shape[0]:,}"
-    first_rows = {alias: array[:CHECKED] if "Vi" in alias else array for alias, array in arrays.items()}
-    try:
-        genred = peer.genred(formula.text, aliases, **how)
-        theirs = [peer.array(array) for array in arrays.values()]
-        them = Contender(peer, lambda: genred(*theirs))
-        right = peer.numpy(genred(*(peer.array(array.astype("f8")) for array in first_rows.values())))
-    except Exception as failure:  # it has no such reduction, or was not asked for
-        complaint = "" if peer is None else f"failed: {type(failure).__name__}"
+    them, complaint = None, ""
+    if peer is not None:
+        try:
+            genred = peer.genred(formula.text, aliases, **how)
+            theirs = [peer.array(array) for array in arrays.values()]
+            them = Contender(peer, lambda: genred(*theirs))
+        except Exception as failure:  # it has no such reduction
+            complaint = f"failed: {type(failure).__name__}"
+    if them is None:
         race([us], rounds)
         row(name, sizes, milliseconds(statistics.median(us.wall)), complaint, "", "", "", f"{us.first:.2f} s")
         return
+    first_rows = (array[:CHECKED] if "Vi" in alias else array for alias, array in arrays.items())
+    right = peer.numpy(genred(*(peer.array(array.astype("f8")) for array in first_rows)))
     race([us, them], rounds)
     times = statistics.median(b / a for a, b in zip(us.wall, them.wall, strict=True))
     errors = (error(formula, side.result, right, arrays) for side in (us, them))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import threading
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pyopencl as cl
@@ -59,6 +60,13 @@ def executable_of(context: cm.Context, x: DeviceArray, work: float = 0.0) -> tup
     return Executable(plan, context.queue, {}, lambda table: pytest.fail("there is none"), work), number
 
 
+def numbers(rng: np.random.Generator, *marked: int) -> Any:
+    """Small ones, and these somewhere among them."""
+    values = rng.integers(-5, 6, LENGTH).astype(np.float32)
+    values[rng.integers(0, LENGTH, len(marked))] = marked
+    return values
+
+
 def submitted(executable: Executable, context: cm.Context, x: DeviceArray, *wait_for: cl.Event) -> DeviceArray:
     out = empty(x.shape, x.dtype, context)
     executable.submit({"in0": x.memory, "out0": out.memory}, wait_for)
@@ -67,7 +75,7 @@ def submitted(executable: Executable, context: cm.Context, x: DeviceArray, *wait
 
 def test_nothing_was_given_up(context: cm.Context, rng: np.random.Generator) -> None:
     """The kernels are built by a thread, and launched from then on."""
-    values = rng.integers(-5, 6, LENGTH).astype(np.float32)
+    values = numbers(rng)
     x = cm.array(values, context)
     executable, number = executable_of(context, x)
     assert not executable.is_complete
@@ -79,8 +87,7 @@ def test_nothing_was_given_up(context: cm.Context, rng: np.random.Generator) -> 
 
 
 def test_what_was_given_up_is_computed_again(context: cm.Context, rng: np.random.Generator) -> None:
-    values = rng.integers(-5, 6, LENGTH).astype(np.float32)
-    values[rng.integers(LENGTH)] = 6
+    values = numbers(rng, 6)
     x = cm.array(values, context)
     executable, number = executable_of(context, x, LONG_WORK)
     assert_same(submitted(executable, context, x).to_numpy(), values * number)
@@ -93,8 +100,7 @@ def test_only_kernels_that_are_needed_are_waited_for(
     context: cm.Context, rng: np.random.Generator, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Before a thread builds the others."""
-    values = rng.integers(-5, 6, LENGTH).astype(np.float32)
-    values[rng.integers(LENGTH)] = 6
+    values = numbers(rng, 6)
     x = cm.array(values, context)
     executable, number = executable_of(context, x, LONG_WORK)
     monkeypatch.setattr(Executable, "_complete_beside", lambda self: None)
@@ -109,8 +115,7 @@ def test_short_calls_build_all_kernels_if_one_is_needed(
     context: cm.Context, rng: np.random.Generator, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """So that later calls need not look at marks between launches."""
-    values = rng.integers(-5, 6, LENGTH).astype(np.float32)
-    values[rng.integers(LENGTH)] = 6
+    values = numbers(rng, 6)
     x = cm.array(values, context)
     executable, number = executable_of(context, x, work=LONG_WORK / 2)
     monkeypatch.setattr(Executable, "_complete_beside", lambda self: None)
@@ -124,7 +129,7 @@ def test_no_kernel_is_built_once_the_program_has_ended(
     context: cm.Context, rng: np.random.Generator, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Python waits for the thread."""
-    values = rng.integers(-5, 6, LENGTH).astype(np.float32)
+    values = numbers(rng)
     x = cm.array(values, context)
     executable, number = executable_of(context, x)
     ended = threading.Thread()
@@ -137,7 +142,7 @@ def test_no_kernel_is_built_once_the_program_has_ended(
 
 def test_no_call_waits_for_an_event_that_it_was_given(context: cm.Context, rng: np.random.Generator) -> None:
     """Nor for one that an earlier call was given, longer than it has patience."""
-    values = rng.integers(-5, 6, LENGTH).astype(np.float32)
+    values = numbers(rng)
     x = cm.array(values, context)
     gate = cl.UserEvent(context.queue.context)
     try:
@@ -155,7 +160,7 @@ def test_no_call_waits_for_an_event_that_it_was_given(context: cm.Context, rng: 
 def test_a_kernel_that_does_not_build_is_told_of_where_it_is_needed(
     context: cm.Context, rng: np.random.Generator, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    values = rng.integers(-5, 6, LENGTH).astype(np.float32)
+    values = numbers(rng)
     x = cm.array(values, context)
     executable, number = executable_of(context, x)
 

@@ -100,9 +100,8 @@ def _over_pairs(form: PairRequest, inputs: dict[Variable, PairInput]) -> Passes:
     """The passes of formulas that have nothing to put aside."""
     weights = form.weight.dim if form.weight is not None else 0
     bound = form.reduction.bind(form.dtype, form.formula.dim, weights, form.index, form.options)
-    is_half = any(dtype.itemsize == 2 for _, dtype, *_ in form.arrays)
-    passes = None
-    if form.weight is not None and weights >= (1 if is_half else SHORTEST):
+    passes, has_halves = None, any(dtype.itemsize == 2 for _, dtype, *_ in form.arrays)
+    if form.weight is not None and (has_halves or weights >= SHORTEST):  # halves may take a single walk
         passes = _two_passes(form, form.weight, bound, inputs)
     if passes is not None and weights > UNROLLED:
         return passes

@@ -33,11 +33,11 @@ from clmapreduce.schemes.pairs.softmax.plan import Softmax, suited_softmax
 from clmapreduce.schemes.pairs.softmax.weights import LongWeights
 
 FEWEST_WEIGHTS, MANY_WEIGHTS, CROWDED = 8, 13, 22
-"""Weights from which on two passes may take less time than one; from which on they do with any vectors; and numbers of
-vectors and weights together from which on a single pass has too few registers.
+"""Weights from which on two passes may take less time than one, and from which on they do for vectors of any length;
+and numbers of a vector and its weights, together, from which on a single pass has too few registers.
 """
-CROWDED_PAIRS, MANY_PAIRS = 10**8, 5 * 10**8
-"""Pairs from which on they do where registers are few, and elsewhere."""
+CROWDED_PAIRS, OTHER_PAIRS = 10**8, 5 * 10**8
+"""Pairs from which on two passes take less time where a single pass has too few registers, and elsewhere."""
 WAVES = 4
 """Sines and cosines of a pair from which on they take longer than to keep all coordinates of a row."""
 Look: TypeAlias = "Callable[[Plan, PairProblem, Pairwise, ComputeMode, Facts], Plan]"
@@ -222,7 +222,7 @@ class OneOrTwoPasses(Passes):
             return False
         if size + sum(len(product.rows) for product in scheme.factoring.products) >= CROWDED:
             return True
-        return size >= MANY_WEIGHTS and domain.pairs >= MANY_PAIRS
+        return size >= MANY_WEIGHTS and domain.pairs >= OTHER_PAIRS
 
 
 @dataclass(frozen=True, eq=False)

@@ -21,8 +21,8 @@ PATIENCE = 0.5
 one takes.
 """
 LONG_WORK = 5e10
-"""Operations from which on a call takes so long that it may stop between launches, to look at marks, until all kernels
-are built.
+"""Operations from which on a call is long. Until all kernels are built, calls wait between launches to read marks;
+short calls would notice that.
 """
 
 
@@ -99,7 +99,10 @@ class Executable:
                 self._build(range(len(self.plan.stages)))
 
     def _build_for(self, marks: str) -> None:
-        """Builds the kernels that are needed where an array marks something."""
+        """Builds the kernels that are needed where an array marks something; in a short call all kernels."""
+        if self.work < LONG_WORK:
+            self.complete()
+            return
         with self._completing:
             self._build(n for n, stage in enumerate(self.plan.stages) if stage.redo == marks)
 
@@ -194,7 +197,7 @@ class Executable:
                 submission = hostsched.JobGraph(jobs).submit(queue)
                 jobs = []
                 if self._is_marked(stage.redo, arrays):
-                    self._build_for(stage.redo) if self.work >= LONG_WORK else self.complete()
+                    self._build_for(stage.redo)
                 else:
                     idle.add(stage.redo)
             if stage.redo in idle:

@@ -58,7 +58,7 @@ def _is_exponential(node: Node, role: Mapping[int, Role]) -> bool:
 
 
 def _whole_products(values: Sequence[Node]) -> Iterator[Node]:
-    """The nodes that are used otherwise than as a factor."""
+    """The values, and the arguments of other functions than products: the products that are factors of none."""
     yield from values
     for node in postorder(values):
         if isinstance(node, Apply) and node.function.name not in PRODUCTS:
@@ -68,8 +68,8 @@ def _whole_products(values: Sequence[Node]) -> Iterator[Node]:
 def _together(
     quotients: Mapping[int, tuple[list[Node], list[Node]]], exponentials: set[int]
 ) -> dict[int, frozenset[int]]:  # fmt: skip
-    """The exponentials to be joined, by the product that has them. They stand once above the line wherever one of them
-    is.
+    """The exponentials to be joined, by the product that has them: each is a factor of products with the same
+    exponentials only, once in each, and never divides.
     """
     sets: dict[int, frozenset[int]] = {}
     seen: dict[int, set[frozenset[int]]] = {}

@@ -56,9 +56,9 @@ room for eight warps a multiprocessor, or for fewer numbers than there are.
 """
 MOST_KEPT = 32
 """Of more numbers of a row an item of a GPU takes one row."""
-MOST_ROWS_KEEP, MOST_AT_ONCE, MOST_VALUES = 200, 128, 64
-"""Of pairs with several numbers: numbers that all rows of an item of a GPU keep, at most, where it takes columns one by
-one, and several at once; and those that it computes at once for a row. With more the compiler spills registers.
+MOST_KEPT_BY_ITEM, MOST_BESIDE_SEVERAL, MOST_AT_ONCE = 200, 128, 64
+"""For values of several numbers on a GPU, lest the compiler spills registers: the most numbers that an item keeps of
+all its rows; the same where it takes several columns at once; and accumulators of a row, times columns at once.
 """
 LONG_TEXT = 64
 """Operations per pair from which on a statement for each is long enough without rows or columns side by side."""
@@ -136,11 +136,11 @@ def pair_box(work: PairWork, rows: int, columns: int, mode: ComputeMode, facts: 
 
 
 def _in_registers(box: PairBox, work: PairWork) -> PairBox:
-    """The box with fewer rows an item, and fewer columns at once, where a pair has many numbers."""
-    most, vectors = MOST_AT_ONCE if box.at_once > 1 else MOST_ROWS_KEEP, box.vectors
+    """The box with fewer rows of an item, and fewer columns at once, where a value has many numbers."""
+    most, vectors = MOST_BESIDE_SEVERAL if box.at_once > 1 else MOST_KEPT_BY_ITEM, box.vectors
     while vectors > 1 and vectors * (work.terms + work.sums) > most:
         vectors //= 2
-    return replace(box, vectors=vectors, at_once=max(1, min(box.at_once, MOST_VALUES // work.sums)))
+    return replace(box, vectors=vectors, at_once=max(1, min(box.at_once, MOST_AT_ONCE // work.sums)))
 
 
 def _filling(box: PairBox, rows: int, columns: int, facts: Facts) -> PairBox:

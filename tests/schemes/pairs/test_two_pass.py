@@ -175,22 +175,24 @@ def test_what_still_takes_one_pass() -> None:
 def test_short_weights_in_two_passes(
     context: cm.Context, mode: str, rng: np.random.Generator, monkeypatch: pytest.MonkeyPatch, name: str
 ) -> None:
-    """As where matrix instructions compute both."""
+    """As where matrix instructions compute both; in a batch, of which each element has marks of its own."""
     monkeypatch.setattr(OneOrTwoPasses, "_pays", lambda passes, setting: True)
     size, dim = int(rng.integers(SHORTEST, 17)), int(rng.integers(1, 20))
     x, y, w = Variable(0, dim, 0), Variable(1, dim, 1), Variable(2, size, 1)
-    arrays = {x: rng.normal(size=(130, dim)), y: rng.normal(size=(171, dim)), w: rng.random((171, size)) + 0.1}
+    scales = np.array([1, 0.1])[:, None, None]
+    arrays = {x: rng.normal(size=(130, dim)), y: scales * rng.normal(size=(171, dim)), w: rng.random((171, size)) + 0.1}
     arrays = {variable: array.astype("f4") for variable, array in arrays.items()}
     call = PairCall(-F["SqDist"](x, y), PAIR_REDUCTIONS[name], 1, w)
     fresh = Options(mode, cm.Context(context.device))
     assert "two passes" in explain_pairs(call, arrays, fresh)
     results = reduce_pairs(call, arrays, fresh)
-    xs, ys, ws = (array.astype("f8") for array in arrays.values())
-    exponents = -np.square(xs[:, None] - ys).sum(-1)
     first, *others = results if isinstance(results, tuple) else (results,)
-    assert close(first, *dense(name if name in NAMES else "SumSoftMaxWeight", exponents, ws[None]), "float32")
-    for other in others:
-        assert close(other, *dense("LogSumExpWeight", exponents, np.ones((1, 171, 1))), "float32")
+    xs, both, ws = (array.astype("f8") for array in arrays.values())
+    for k, ys in enumerate(both):
+        exponents = -np.square(xs[:, None] - ys).sum(-1)
+        assert close(first[k], *dense(name if name in NAMES else "SumSoftMaxWeight", exponents, ws[None]), "float32")
+        for other in others:
+            assert close(other[k], *dense("LogSumExpWeight", exponents, np.ones((1, 171, 1))), "float32")
 
 
 @pytest.mark.parametrize(

@@ -103,8 +103,8 @@ def fine_pays(numbers: Sequence[int], pairs: int) -> bool:
 
 
 FILTER_SAMPLES = {11: 4, 15: 2}
-"""Every how many columns are looked at beforehand, by the values that an operator keeps at most; every one for more: an
-item takes time with the square of their number for each column that passes.
+"""The `sample` of a box, by the most values that an operator keeps; 1 for more values. A column that passes the bars
+costs an item time with the square of the values, and fewer pass where more are looked at.
 """
 
 

@@ -6,18 +6,18 @@
 ## behind 2^31 items on drivers whose kernels see short offsets, in groups by the other dimensions.
 ## items: of a group that consists of several blocks of `block` items, which do not synchronise. registers: a limit, which NVIDIA's compiler obeys only in
 ## kernels that do not require a group size.
-## Opens the kernel's body. gate: (place, whether set): the kernel takes one more array, `gate`, and has something to do where its number there is so; else groups may end at once.
+## Opens the kernel's body. gates: (place, whether set) of more arrays, `gate0` and so on: the kernel has something to do where all numbers there are so; else groups may end at once.
 <%def name="open_kernel(name, parameters, items=None)">
 #define CMR_LOCAL_ID ((idx)get_local_id(0))
 <% group = f"((idx)(get_group_id(0) + get_global_offset(0) / {items or block} + get_global_offset(1) + (get_global_offset(2) << 30)))" %>
 #define CMR_GROUP ${"row_group" if per_row else group}
 __kernel ${"" if registers else f"__attribute__((reqd_work_group_size({items or block}, 1, 1)))"}${attribute(subgroup) if subgroup > 1 else ""}
 <%
-more = (["__global const int *restrict gate"] if gate else []) + (["const idx row_length", "const idx row_groups"] if per_row else [])
+more = [f"__global const int *restrict gate{k}" for k in range(len(gates))] + (["const idx row_length", "const idx row_groups"] if per_row else [])
 %>
 void ${name}(${", ".join(parameters + more)}) {
-% if gate:
-cmr_end_unless_int(${"" if gate[1] else "!"}gate[${gate[0]}]);
+% if gates:
+cmr_end_unless_int(${" && ".join(f"{'' if is_set else '!'}gate{k}[{place}]" for k, (place, is_set) in enumerate(gates))});
 % endif
 % if per_row:
 const idx row = ${group} / row_groups, row_group = ${group} - row * row_groups;

@@ -7,7 +7,7 @@ ${mode.open_kernel("cmr_cell_places", ["__global const uint *restrict facts", "_
     ${mode.local_array("label")}
     ${mode.local_array("before")}
     const idx group = CMR_GROUP;
-    const int of_columns = group >= row_groups, todo = gate[1];
+    const int of_columns = group >= row_groups, todo = gate0[1];
     __global const uchar *cell_of = (__global const uchar *)(counts + groups * ${count});
     const idx start = of_columns ? row_groups : 0, first = (group - start) * ${chunk};
     const idx end = todo ? min((idx)${chunk}, (of_columns ? columns : rows) - first) : 0;

@@ -6,7 +6,7 @@
 ##   In blocks of pairs a tile's columns are not contiguous: they are looked up a tile ahead. Rows begin at a multiple of 16 before the group's own.
 ##   in…, parts or out…, rows, columns, share, blocks, splits, total  as in cmr_pairwise
 ##   row_facts, column_facts, row_operands, column_operands  both sides, from cmr_pairwise_operands
-##   redo [group]  not 0 where the group gave up
+##   redo [group]  not 0 where the group gave up      any_redo  1 if any did; 0 before
 ##   Local memory: two stages, the facts of the rows and of a tile's columns, one accumulator per item, and as many
 ##   more as fit. Barriers: 1 a stage, and as from_item.
 <%namespace name="mode" file="/mode/${context['compute_mode']}.cl.mako"/>
@@ -72,7 +72,7 @@ for (int c = 0; c < ${matrix.columns}; c++) {
 % endfor
 }
 </%def>
-${mode.open_kernel("cmr_pairwise_matrix_long", parameters + domain.attr.parameters + (["__global int *restrict redo"] if may_give_up else []))}
+${mode.open_kernel("cmr_pairwise_matrix_long", parameters + domain.attr.parameters + (["__global int *restrict redo", "__global int *restrict any_redo"] if may_give_up else []))}
     ${mode.local_array("memory")}
     ${mode.local_array("known_rows")}
     ${mode.local_array("known_columns")}
@@ -143,6 +143,8 @@ ${mode.open_kernel("cmr_pairwise_matrix_long", parameters + domain.attr.paramete
     ${warps.meet(mode, domain, pairs, matrix.warps, partial)}
 % if may_give_up:
     ${mode.sync()}
-    if (item == 0) redo[CMR_GROUP] = given_up[0] | given_up[1];
+    const int again = given_up[0] | given_up[1];
+    if (item == 0) redo[CMR_GROUP] = again;
+    if (item == 0 && again) any_redo[0] = 1;
 % endif
 }

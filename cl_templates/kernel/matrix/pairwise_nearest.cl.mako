@@ -1,7 +1,7 @@
 ## cmr_pairwise_nearest: the results of the columns on cmr_pairwise_matrix_nearest's lists, by the formula itself, and whether another column might be as good.
 ##   An item takes one row, a group as many rows as a group of cmr_pairwise_tiles, which computes groups with a row in doubt again.
 ##   in…  as in cmr_pairwise      list_bounds, list_columns  from cmr_pairwise_matrix_nearest      bars [batch][row]  the first thresholds, if there are any
-##   redo [batch][row]  not 0 for groups in doubt      out…  results      The others are the domain's. Local memory: one number. Barriers: 2.
+##   redo [batch][row]  not 0 for groups in doubt      any_redo  1 if there are any; 0 before      out…  results      The others are the domain's. Local memory: one number. Barriers: 2.
 <%namespace name="mode" file="/mode/${context['compute_mode']}.cl.mako"/>
 <%namespace name="domain" file="/domain/${context['domain']}.cl.mako"/>
 <%namespace name="nearest" file="/matrix/nearest.cl.mako"/>
@@ -74,4 +74,5 @@ ${mode.open_kernel("cmr_pairwise_nearest", parameters + domain.attr.rows_paramet
     ${mode.sync()}
     const int doubt = doubts[0];
     if (row < last) redo[batch * rows + row] = doubt;
+    if (item == 0 && doubt) any_redo[0] = 1;
 }

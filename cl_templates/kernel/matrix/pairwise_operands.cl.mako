@@ -1,67 +1,117 @@
 ## cmr_pairwise_operands: rows (or columns) of long vectors as operands of matrix instructions, for cmr_pairwise_matrix_long.
-##   An item takes one row: it computes the scale, then writes step by step. After the last row the last one is repeated; after the last coordinate come zeros.
-##   in…  [batch][count][dim]      centre, norms  as from cmr_pairwise_norms, for every distance      facts [batch][padded]  of every product the norm, for distances, or what bounds it, or how many numbers have lost digits; and what undoes the scale
+##   Every group finds the centre for itself, the same bits everywhere. An item measures one row, which gives its scale; then the items of a group write all its words, step by step, in the order in which they lie. After
+##   the last row the last one is repeated; after the last coordinate come zeros.
+##   in…  [batch][count][dim]      centre [batch][steps of depth], padded with 0, for every distance, from the rows' launch      rows, columns  in one element of the batch      facts [batch][padded]  of every product the norm, for distances, or what bounds it, or how many numbers have lost digits; and what undoes the scale
 ##   operands [batch][tile][step][block of 16 rows, or 8 columns]  words of both pieces      count, padded  rows, and as whole tiles      blocks  groups per element of the batch
-##   Local memory: none. Barriers: none.
+##   any_redo  set to 0, if `clears`
+##   Local memory: a chunk of coordinates, as deep as a step; the rows' scales; a centre. Barriers: 4 per step, and 1 per centre.
 <%namespace name="mode" file="/mode/${context['compute_mode']}.cl.mako"/>
 <%namespace name="inputs" file="/pairs/inputs.cl.mako"/>
-## Declares `scale`, 0 if there is none, and `unscale`, of the row's numbers.
-<%def name="measure(part)">
+<%namespace name="chunks" file="/pairs/chunks.cl.mako"/>
+<%namespace name="centre" file="/pairs/centre.cl.mako"/>
+## Fills the chunk with the coordinates of one step.
+<%def name="fill(part, step)">
 <% number = part.coordinate("row", "d") %>
+<%chunks:fill mode="${mode}" chunk="${chunk}" number="${step}" size="${part.side.size}">
+    const idx row = min((idx)(first + line), (idx)(count - 1));
+    ${number.statements} v = ${number.text};
+</%chunks:fill>
+</%def>
+## Declares the largest magnitude of the item's row, their sum, the row's norm for a distance, as eight sums, which round less than one, and what undoes its scale, which it
+## stores: 0 if there is none.
+<%def name="measure(part)">
 float most = 0, all = 0;
-for (int d = 0; d < ${part.side.size}; d++) {
-    ${number.statements}
-    const float v = fabs(${number.text});
-    most = fmax(most, v);
-    all += v;
-}
-const int usable = all < ${side.finite}, exponent = max(1, min(253, ${254 + side.largest} - (as_int(most) >> 23)));
-const float scale = usable ? as_float(exponent << 23) : 0.0f;
-const float unscale = usable ? as_float((254 - exponent) << 23) : NAN;
-</%def>
-## Declares v{k}, the number at coordinate d times the scale, 0 if the condition is false, and its high piece. Counts it if its pieces lose digits.
-<%def name="scaled(part, k, d, condition)">
-<% number = part.coordinate("row", d) %>
-float v${k} = 0.0f;
-if (${condition}) { ${number.statements} v${k} = scale * (${number.text}); }
-const float v${k}h = cmr_half_round_float(v${k});
-% if part.counts:
-lost += fabs(v${k}) < ${side.small} && 0x1p24f * v${k} != rint(0x1p24f * v${k});
+% if part.centred:
+float ${", ".join(f"s{k} = 0" for k in range(8))};
 % endif
+for (int s = 0; s < ${part.steps}; s++) {
+    ${fill(part, "s")}
+    for (int k = 0; k < ${chunk.width}; k++) {
+        const float v = fabs(${chunk.own("k")});
+        most = fmax(most, v);
+        all += v;
+    }
+% for k in range(chunk.width if part.centred else 0):
+    s${k % 8} += ${chunk.own(k)} * ${chunk.own(k)};
+% endfor
+% if part.steps > 1:
+    ${mode.sync()}
+% endif
+}
+% if part.centred:
+const float norm = ((s0 + s1) + (s2 + s3)) + ((s4 + s5) + (s6 + s7));
+% endif
+const int usable = all < ${side.finite}, exponent = max(1, min(253, ${254 + side.largest} - (as_int(most) >> 23)));
+const float unscale = usable ? as_float((254 - exponent) << 23) : NAN;
+scales[get_local_id(0)] = usable ? as_float(exponent << 23) : 0.0f;
 </%def>
-## Stores the pieces of the row's coordinates, step by step, as number `at` of all rows. Declares `lost`, the count of those that lose digits, if it is stored. The last
-## coordinates may share one step: high, high and low pieces of a row, with high, low and high pieces of a column.
+## Declares `name`, number k of a row of the chunk times its scale, and its high piece.
+<%def name="scaled(name, line, k)">
+const float ${name} = scales[${line}] > 0 ? scales[${line}] * numbers[${chunk.at(line, k)}] : 0.0f, ${name}h = cmr_half_round_float(${name});
+</%def>
+## Counts the numbers of the item's row in the chunk whose pieces lose digits.
+<%def name="count_lost()">
+for (int k = 0; k < ${chunk.width}; k++) {
+    ${scaled("v", "(int)get_local_id(0)", "k")}
+    lost += fabs(v) < ${side.small} && 0x1p24f * v != rint(0x1p24f * v);
+}
+</%def>
+## Opens a loop over the words of one piece of the group's rows in a step: declares `line` and the coordinates 2 `pair` and 2 `pair` + 1 that a word is made of, and where its
+## two pieces lie.
+<%def name="each_word(part, step)">
+<% words = side.lines * chunk.width // 2 %>
+for (int turn = 0; turn < ${chunk.width // 2}; turn++) {
+    const int place = turn * ${block} + (int)get_local_id(0), operand = place / ${words}, word = place % ${words};
+    const int line = operand * ${side.lines} + ${side.line("word")}, pair = ${side.pair("word")};
+    const idx number = first / ${side.lines} + operand, tile = number / ${side.operands};
+    const size_t at_operand = ((size_t)tile * ${side.steps} + ${part.first_step} + ${step}) * ${side.stage} + (size_t)(number % ${side.operands}) * ${side.words};
+    const size_t high = at_operand + ${side.word("word", 0)}, low = at_operand + ${side.word("word", 1)};
+    if (number * ${side.lines} < padded) { ${caller.body()} }
+}
+</%def>
+## Stores the pieces of the rows' coordinates, step by step. Declares `lost`, the count of those of the item's row that lose digits, if it is stored. The last coordinates may
+## share one step: high, high and low pieces of a row, with high, low and high pieces of a column.
 <%def name="put(part)">
 <%
-alike, first_mixed = part.steps - (part.mixed > 0), part.side.size - part.mixed
-slots = ["0.0f"] * side.depth
-for c in range(part.mixed):
-    high, low = f"v{c}h", f"v{c} - v{c}h"
-    slots[3 * c : 3 * c + 3] = (high, high, low) if side.of_rows else (high, low, high)
+alike, again = part.steps - (part.mixed > 0), part.steps > 1
+third = 2 if side.of_rows else 1
 %>
 % if part.counts:
 uint lost = 0;
 % endif
-const idx tile = at / ${side.tile};
-const int inside = (int)(at % ${side.tile}), line = inside % ${side.lines};
-__global uint *to = operands + ((size_t)tile * ${side.steps} + ${part.first_step}) * ${side.stage} + inside / ${side.lines} * ${side.words};
-for (int s = 0; s < ${alike}; s++, to += ${side.stage}) {
-% for k in range(0, side.depth, 2):
-% for c in range(2):
-<% d = f"s * {side.depth} + {k} + {c}" %>
-    ${scaled(part, k + c, d, f"usable && {d} < {part.side.size}")}
-% endfor
-    to[${side.word(k // 2, 0)}] = cmr_half_pair_float(v${k}h, v${k + 1}h);
-    to[${side.word(k // 2, 1)}] = cmr_half_pair_float(v${k} - v${k}h, v${k + 1} - v${k + 1}h);
-% endfor
+% if not again:
+${mode.sync()}
+% endif
+for (int s = 0; s < ${alike}; s++) {
+% if again:
+    ${fill(part, "s")}
+% endif
+% if part.counts:
+    ${count_lost()}
+% endif
+    <%self:each_word part="${part}" step="s">
+        ${scaled("v", "line", "2 * pair")}
+        ${scaled("w", "line", "2 * pair + 1")}
+        operands[high] = cmr_half_pair_float(vh, wh);
+        operands[low] = cmr_half_pair_float(v - vh, w - wh);
+    </%self:each_word>
+    ${mode.sync()}
 }
-% for c in range(part.mixed):
-${scaled(part, c, str(first_mixed + c), "usable")}
-% endfor
-% for k in range(8 if part.mixed else 0):
-to[${side.word(k, 0)}] = cmr_half_pair_float(${slots[2 * k]}, ${slots[2 * k + 1]});
-to[${side.word(k, 1)}] = 0;
-% endfor
+% if part.mixed:
+% if again:
+${fill(part, alike)}
+% endif
+% if part.counts:
+${count_lost()}
+% endif
+<%self:each_word part="${part}" step="${alike}">
+    ${scaled("v", "line", "2 * pair / 3")}
+    ${scaled("w", "line", "(2 * pair + 1) / 3")}
+    operands[high] = cmr_half_pair_float(2 * pair % 3 == ${third} ? v - vh : vh, (2 * pair + 1) % 3 == ${third} ? w - wh : wh);
+    operands[low] = 0;
+</%self:each_word>
+${mode.sync()}
+% endif
 </%def>
 ## Stores the facts of the row as number `at`.
 <%def name="keep(part)">
@@ -72,32 +122,38 @@ fact, unscale_kept = f"facts[{place}]", f"facts[{place} + 1]"
 % if part.counts:
 ${fact} = usable ? as_float(as_uint(unscale) | lost) : NAN;
 % elif part.centred:
-${fact} = norms${part.number}[row];
+${fact} = norm;
 ${unscale_kept} = ${"" if side.of_rows else "2.0f * "}unscale;
 % else:
 ${fact} = ${"all" if side.of_rows else "most"};
 ${unscale_kept} = unscale;
 % endif
 </%def>
-${mode.open_kernel("cmr_pairwise_operands", side.parameters() + ["__global float *restrict facts", "__global uint *restrict operands", "const idx count", "const idx padded", "const idx blocks"])}
-    const idx group = CMR_GROUP, batch = group / blocks;
-    const idx at = group % blocks * ${block} + CMR_LOCAL_ID, row = min(at, (idx)(count - 1));
-    ${inputs.offset(side.inputs, "batch")}
-% for part in side.parts:
-% if part.centred:
-    centre${part.number} += (size_t)batch * ${part.steps * side.depth};
-    norms${part.number} += batch * count;
+${mode.open_kernel("cmr_pairwise_operands", side.parameters() + ["__global float *restrict facts", "__global uint *restrict operands"] + (["__global int *restrict any_redo"] if clears else []) + (["const idx rows", "const idx columns"] if any(part.centred for part in side.parts) else []) + ["const idx count", "const idx padded", "const idx blocks"])}
+    ${mode.local_array("numbers")}
+    ${mode.local_array("scales")}
+% if any(part.centred for part in side.parts):
+    ${mode.local_array("middle")}
 % endif
-% endfor
+    const idx group = CMR_GROUP, batch = group / blocks;
+% if clears:
+    if (group == 0 && get_local_id(0) == 0) any_redo[0] = 0;
+% endif
+    const idx first = group % blocks * ${block}, at = first + CMR_LOCAL_ID;
+    ${inputs.offset(side.inputs, "batch")}
     facts += (size_t)batch * padded * ${side.facts};
     operands += (size_t)batch * (padded / ${tile}) * ${side.steps * side.stage};
-    if (at < padded) {
 % for part in side.parts:
-        {
-            ${measure(part)}
-            ${put(part)}
-            ${keep(part)}
-        }
-% endfor
+    {
+% if part.centred:
+        ${centre.find(mode, part.norms, part.steps * side.depth)}
+% if side.of_rows:
+        if (group % blocks == 0) { ${centre.store(mode, part.steps * side.depth, f"centre{part.number}", "batch")} }
+% endif
+% endif
+        ${measure(part)}
+        ${put(part)}
+        if (at < padded) { ${keep(part)} }
     }
+% endfor
 }

@@ -10,12 +10,14 @@ from clmapreduce.schemes.common.kernel_data import KernelText
 
 
 def gated(stages: Iterable[Stage], gate: tuple[int, bool], array: str) -> list[Stage]:
-    """Launches whose groups have something to do on a condition: a place in an array, and whether its number is set."""
+    """Launches whose groups have something to do on one condition more: a place in an array, and whether its number is
+    set.
+    """
     return [_gated(stage, gate, array) for stage in stages]
 
 
 def _gated(stage: Stage, gate: tuple[int, bool], array: str) -> Stage:
     spec = stage.spec
     assert isinstance(spec, KernelText)
-    spec = replace(spec, target=spec.target._replace(gate=gate))
+    spec = replace(spec, target=spec.target._replace(gates=(*spec.target.gates, gate)))
     return replace(stage, spec=spec, arguments=(*stage.arguments, array), reads=(*stage.reads, array))

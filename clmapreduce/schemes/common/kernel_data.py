@@ -17,8 +17,9 @@ class Target(NamedTuple):
 
     vocabulary, halved: as in `Facts`. subgroup: how many work-items pass registers to each other. narrow: indices are
     ints. streaming: stores go past the caches, where CPUs have words for that. registers: of an item at most, where
-    compilers take a limit; 0: as many as they like. gate: a place in one more array, `gate`, and whether the number
-    there must be other than 0, or must be 0. Else groups have no work, and end at once where the vendor allows it.
+    compilers take a limit; 0: as many as they like. gates: of more arrays, `gate0` and so on, a place, and whether
+    the number there must be other than 0, or must be 0. Else groups have no work, and end at once where the vendor
+    allows it.
     per_row: of a launch over several rows, the arrays that are moved to a group's row, each with its elements of a row
     as C text.
     """
@@ -31,7 +32,7 @@ class Target(NamedTuple):
     narrow: bool
     streaming: bool = False
     registers: int = 0
-    gate: tuple[int, bool] | None = None
+    gates: tuple[tuple[int, bool], ...] = ()
     per_row: tuple[tuple[str, str], ...] = ()
 
     @classmethod
@@ -51,7 +52,7 @@ class Target(NamedTuple):
         return {
             "compute_mode": self.mode.value, "vendor": self.vocabulary, "narrow": self.narrow, "cpu": self.cpu,
             "halved": self.halved, "streaming": self.streaming, "subgroup": self.subgroup,
-            "registers": self.registers, "gate": self.gate,
+            "registers": self.registers, "gates": self.gates,
             "per_row": self.per_row,
         }  # fmt: skip
 

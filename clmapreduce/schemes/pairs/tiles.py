@@ -14,12 +14,14 @@ from clmapreduce.modes import ComputeMode
 from clmapreduce.plan import Arguments, Facts, LocalArray, Plan, Stage
 from clmapreduce.reductions.pairs.base import PairBound
 from clmapreduce.schemes.common.arrays import element, parameters_of
+from clmapreduce.schemes.common.gates import gated
 from clmapreduce.schemes.common.kernel_data import KernelText, Target
 from clmapreduce.schemes.common.local_arrays import PADDING
 from clmapreduce.schemes.pairs.boxes import TileBox, tile_box, tile_box_of
 from clmapreduce.schemes.pairs.fallback import FallbackLaunches, Launches, Unfinished
 from clmapreduce.schemes.pairs.merge import targets_of
-from clmapreduce.schemes.pairs.parts.centred import NORMS, CentredNorms, Distance, distance_of, norms_of
+from clmapreduce.schemes.pairs.parts.centred import NORMS, CentredNorms, Distance, distance_of
+from clmapreduce.schemes.pairs.parts.chunks import Chunk
 from clmapreduce.schemes.pairs.parts.pair_formulas import PairText
 from clmapreduce.schemes.pairs.parts.pair_kernel import PairKernel
 from clmapreduce.schemes.pairs.parts.sides import coordinates_of
@@ -27,6 +29,9 @@ from clmapreduce.schemes.pairs.problem import LONGEST_CHAIN, PLACE_BYTES, PairPr
 from clmapreduce.schemes.pairs.scheme import GROUPS, LONGEST_TEXT, RowGroup, RowScheme
 from clmapreduce.schemes.pairs.tile_numbers import TileNumbers
 from clmapreduce.schemes.pairs.tile_shape import Shape
+
+LARGEST_GROUP = 256
+"""Work-items of a group, in boxes of long vectors, at most."""
 
 
 def choose_tiles(
@@ -90,23 +95,34 @@ class PackText(KernelText):
     block: int
     depth: int
 
+    @property
+    def chunk(self) -> Chunk:
+        """The coordinates at hand."""
+        return Chunk(self.kind, self.block)
+
+    @property
+    def arrays(self) -> tuple[LocalArray, ...]:
+        return (self.chunk.array,)
+
 
 @dataclass(frozen=True, eq=False)
 class NormsKernel(KernelText):
-    """norms: the statements, which follow from the pair. product: which of its products has these. padded: numbers of
-    the centre.
-    """
+    """norms: the statements, which follow from the pair. padded: numbers of the centre."""
 
     template = "kernel/pairs/pairwise_norms"
     pair: Pair
-    product: int
     norms: CentredNorms = field(compare=False)
     block: int
     padded: int
 
     @property
+    def chunk(self) -> Chunk:
+        """The coordinates at hand."""
+        return Chunk("float", self.block, 8)
+
+    @property
     def arrays(self) -> tuple[LocalArray, ...]:
-        return (LocalArray("middle", "float", self.padded),)
+        return LocalArray("middle", "float", self.padded), self.chunk.array
 
 
 @dataclass(frozen=True)
@@ -150,7 +166,9 @@ class _Tiling:
         if not self.box.products or self.domain.columns < self.shape.tile_columns * self.box.tiles:
             return None
         distance = distance_of(self.layout.pair) if self.layout.bound.smooth else None
-        return distance if distance is not None and 8 * distance.row.dim <= self.facts.local_memory else None
+        if distance is None or 8 * distance.row.dim > self.facts.local_memory:
+            return None
+        return distance if norms_fit(distance.row.dim, self.facts) else None
 
     @cached_property
     def tiles(self) -> TileNumbers:
@@ -221,11 +239,11 @@ class _Tiling:
 
 
 def redo_by_tiles(
-    layout: PairProblem, domain: Pairwise, mode: ComputeMode, facts: Facts, rows: int, after: Unfinished
+    layout: PairProblem, domain: Pairwise, mode: ComputeMode, facts: Facts, rows: int, after: Unfinished, gate: str
 ) -> Launches:  # fmt: skip
-    """Those of groups of `rows` rows, by differences."""
+    """Those of groups of `rows` rows, by differences. gate: an array whose number says whether there are any."""
     tiling = _redo(layout, domain, mode, facts, rows, after)
-    return Launches([*tiling.pack_stages(), tiling.stage()], dict(tiling.packs))
+    return Launches([*gated(tiling.pack_stages(), (0, True), gate), tiling.stage()], dict(tiling.packs))
 
 
 def _redo(
@@ -238,28 +256,34 @@ def _redo(
 
 
 def fallback_by_tiles(
-    layout: PairProblem, domain: Pairwise, mode: ComputeMode, facts: Facts, flags: str
+    layout: PairProblem, domain: Pairwise, mode: ComputeMode, facts: Facts, flags: str, gate: str
 ) -> FallbackLaunches:  # fmt: skip
-    """Those of groups of which an array of flags of all rows names the first, by differences."""
+    """Those of groups of which an array of flags of all rows names the first, by differences. gate: as above."""
     box = choose_tiles(layout.pair, layout.bound, mode, facts, redo=True)
     assert box is not None
     tiling = _Tiling(layout, domain, mode, facts, replace(box, products=False)).fitted()
-    return _fallback(replace(tiling, after=Unfinished(tiling.partition, 1, flags, of_rows=True)))
+    return _fallback(replace(tiling, after=Unfinished(tiling.partition, 1, flags, of_rows=True)), gate)
 
 
 def fallback_after(
-    layout: PairProblem, domain: Pairwise, mode: ComputeMode, facts: Facts, rows: int, after: Unfinished
+    layout: PairProblem, domain: Pairwise, mode: ComputeMode, facts: Facts, rows: int, after: Unfinished, gate: str
 ) -> FallbackLaunches:  # fmt: skip
-    """Those of groups of `rows` rows that are cut as another scheme's."""
-    return _fallback(_redo(layout, domain, mode, facts, rows, after))
+    """Those of groups of `rows` rows that are cut as another scheme's. gate: as above."""
+    return _fallback(_redo(layout, domain, mode, facts, rows, after), gate)
 
 
-def _fallback(tiling: _Tiling) -> FallbackLaunches:
+def _fallback(tiling: _Tiling, gate: str) -> FallbackLaunches:
     partition, scratch = tiling.partition, dict(tiling.packs)
     if partition.partial:
         scratch["scratch0"] = tiling.layout.bound.layout.itemsize * partition.parts * tiling.domain.batch
-    stages = [*tiling.pack_stages(), tiling.stage()]
+    stages = [*gated(tiling.pack_stages(), (0, True), gate), tiling.stage()]
     return FallbackLaunches(stages, scratch, partition, tiling.shape.tile_rows, tiling.box)
+
+
+def norms_fit(size: int, facts: Facts) -> bool:
+    """Whether local memory holds a centre of so many numbers beside the coordinates of the largest group's rows."""
+    chunk = Chunk("float", min(LARGEST_GROUP, facts.max_group_size))
+    return 4 * (size + chunk.width) + chunk.array.nbytes <= facts.local_memory - PADDING
 
 
 def norms_stage(
@@ -268,12 +292,11 @@ def norms_stage(
     """The launch that finds a centre, and the squared distance of every row and column from it. block: work-items of a
     group. padded: numbers of the centre, the last of them zeros.
     """
-    norms_read = norms_of(norms.number)
     blocks = -(-(domain.rows + domain.columns) // block)
-    spec = NormsKernel(Target.of(mode, facts, domain.narrow), pair, norms.number, norms, block, padded)
+    spec = NormsKernel(Target.of(mode, facts, domain.narrow), pair, norms, block, padded)
     names = tuple(one.name for one in norms.inputs)
-    arguments: Arguments = (*names, *norms_read, ("idx", domain.rows), ("idx", domain.columns), ("idx", blocks))
-    return Stage(spec, blocks * domain.batch, block, arguments, names, norms_read)
+    arguments: Arguments = (*names, *NORMS, ("idx", domain.rows), ("idx", domain.columns), ("idx", blocks))
+    return Stage(spec, blocks * domain.batch, block, arguments, names, NORMS)
 
 
 class Tiles(RowScheme[TileBox]):

@@ -227,7 +227,7 @@ def test_local_memory_of_any_size() -> None:
     """Stages get shallower and tiles narrower until they fit."""
     facts = FACTS["nvidia"]
     sizes = []
-    for local_memory in (facts.local_memory, 16384, 8192):
+    for local_memory in (facts.local_memory, 32768, 20480):
         less = replace(facts, local_memory=local_memory)
         plan = pair_plan(layout_of(LONG), 1000, 1000, PARALLEL, less, box=MATRIX_CHAINED)
         (source,) = (source_of(stage) for stage in plan.stages if "chained" in stage.spec.template)

@@ -25,7 +25,7 @@ from clmapreduce.schemes.pairs.matrix.parts.weighted_numbers import room_of
 from clmapreduce.schemes.pairs.matrix.parts.weights import Weights
 from clmapreduce.schemes.pairs.matrix.scheme import MatrixScheme
 from clmapreduce.schemes.pairs.merge import targets_of
-from clmapreduce.schemes.pairs.parts.centred import norms_of
+from clmapreduce.schemes.pairs.parts.centred import centre_of
 from clmapreduce.schemes.pairs.parts.pair_formulas import PairText
 from clmapreduce.schemes.pairs.parts.value_blocks import flat
 from clmapreduce.schemes.pairs.problem import PairProblem, places
@@ -113,7 +113,7 @@ class _Chained(LongSides):
     @cached_property
     def weights(self) -> Weights:
         """The launches for the weights, and for the groups that are computed again."""
-        return Weights(self.text.weighted, self.wide, self.domain, self.mode, self.facts, norms_of(self.text.own)[0])
+        return Weights(self.text.weighted, self.wide, self.domain, self.mode, self.facts, centre_of(self.text.own))
 
     @property
     def scratch(self) -> dict[str, int]:

@@ -17,7 +17,7 @@ from clmapreduce.schemes.pairs.fallback import Launches, Unfinished
 from clmapreduce.schemes.pairs.matrix.boxes import MatrixLongBox, matrix_long_box, narrower, within_registers
 from clmapreduce.schemes.pairs.matrix.matrix_kernel import MatrixKernel
 from clmapreduce.schemes.pairs.matrix.parts.long_tiles import LongTiles
-from clmapreduce.schemes.pairs.matrix.parts.pack import ALIGNED, OPERANDS, REDO, LongSides, products_of
+from clmapreduce.schemes.pairs.matrix.parts.pack import ALIGNED, ANY, OPERANDS, REDO, LongSides, products_of
 from clmapreduce.schemes.pairs.matrix.parts.products import LongProduct
 from clmapreduce.schemes.pairs.matrix.scheme import MatrixScheme
 from clmapreduce.schemes.pairs.merge import targets_of
@@ -88,7 +88,7 @@ class _Tiling(LongSides):
         if not self.may_give_up:
             return Launches([], {})
         after = Unfinished(self.partition, 1, REDO)
-        launches = redo_by_tiles(self.layout, self.domain, self.mode, self.facts, self.text.rows, after)
+        launches = redo_by_tiles(self.layout, self.domain, self.mode, self.facts, self.text.rows, after, ANY)
         scratch = launches.scratch | {REDO: 4 * self.partition.groups * self.domain.batch}
         return Launches(where_marked(launches.stages, REDO), scratch)
 
@@ -111,7 +111,7 @@ class _Tiling(LongSides):
         layout, box, partition = self.layout, self.box, self.partition
         targets = targets_of(partition, layout.outputs)[0]
         names = (*layout.pair.names, *OPERANDS)
-        flags = (REDO,) if self.may_give_up else ()
+        flags = (REDO, ANY) if self.may_give_up else ()
         arguments: Arguments = (*names, *targets, *partition.behind, *flags)
         groups = partition.groups * self.domain.batch
         return Stage(self.kernel, groups, box.block, arguments, (*names, *partition.read), (*targets, *flags))

@@ -27,8 +27,7 @@ from clmapreduce.schemes.pairs.matrix.boxes import (
 from clmapreduce.schemes.pairs.matrix.matrix_kernel import MatrixKernel
 from clmapreduce.schemes.pairs.matrix.nearest_lists import LISTS, ListedColumns, NearestLists
 from clmapreduce.schemes.pairs.matrix.parts.fragments import FragmentLayout
-from clmapreduce.schemes.pairs.matrix.parts.operands import DEPTH
-from clmapreduce.schemes.pairs.matrix.parts.pack import ALIGNED, OPERANDS, REDO, LongSides
+from clmapreduce.schemes.pairs.matrix.parts.pack import ALIGNED, ANY, OPERANDS, REDO, LongSides
 from clmapreduce.schemes.pairs.matrix.parts.ranking import Nearest, nearest_of
 from clmapreduce.schemes.pairs.matrix.scheme import MatrixScheme
 from clmapreduce.schemes.pairs.matrix.thresholds import BARS_BLOCK, BUCKETS, FEWEST_BUCKETS, MOST_BUCKETS, Order
@@ -37,7 +36,7 @@ from clmapreduce.schemes.pairs.parts.pair_formulas import PairText
 from clmapreduce.schemes.pairs.parts.pair_kernel import PairKernel
 from clmapreduce.schemes.pairs.problem import LONGEST_CHAIN, PairProblem
 from clmapreduce.schemes.pairs.scheme import GROUPS
-from clmapreduce.schemes.pairs.tiles import choose_tiles, fallback_after, fallback_by_tiles
+from clmapreduce.schemes.pairs.tiles import choose_tiles, fallback_after, fallback_by_tiles, norms_fit
 
 CHAINS, MOST_CHAINS = 2, 8
 """Buckets of an item for each of its rows, and the most of blocks: they are registers."""
@@ -181,13 +180,17 @@ class _Nearest(LongSides):
         return [look, order.stage(self.domain, self.mode, self.facts, names)]
 
     # ----------------------------------------------------------------------------------------------------- lists
+    @property
+    def may_give_up(self) -> bool:
+        return True
+
     @cached_property
     def fallback(self) -> FallbackLaunches:
         """The launches for rows in doubt: blocks are cut as for the lists."""
         if self.domain.scattered:
             after = Unfinished(self.partition, 1, REDO, of_rows=True)
-            return fallback_after(self.layout, self.domain, self.mode, self.facts, self.text.rows, after)
-        return fallback_by_tiles(self.layout, self.domain, self.mode, self.facts, REDO)
+            return fallback_after(self.layout, self.domain, self.mode, self.facts, self.text.rows, after, ANY)
+        return fallback_by_tiles(self.layout, self.domain, self.mode, self.facts, REDO, ANY)
 
     @property
     def scratch(self) -> dict[str, int]:
@@ -227,12 +230,12 @@ class _Nearest(LongSides):
         groups, behind = partition.rows_launch(domain.rows, domain.columns, domain.batch, block)
         parameters = (
             "__global const float *restrict list_bounds", "__global const int *restrict list_columns", *bars,
-            "__global int *restrict redo", *out_parameters(layout.outputs),
+            "__global int *restrict redo", f"__global int *restrict {ANY}", *out_parameters(layout.outputs),
         )  # fmt: skip
         target = Target.of(self.mode, self.facts, domain.narrow)
         spec = ListedKernel(target, exact, parameters, block, partition.word, False, text)
         names = (*layout.pair.names, *LISTS, *((BARS,) if bars else ()))
-        outputs = (REDO, *out_names(layout.outputs))
+        outputs = (REDO, ANY, *out_names(layout.outputs))
         arguments: Arguments = (*names, *outputs, *behind)
         return Stage(spec, groups, block, arguments, (*names, *partition.merge_tables), outputs)
 
@@ -261,7 +264,7 @@ class NearestColumns(MatrixScheme[MatrixNearestBox]):
         if choose_tiles(layout.pair, layout.bound, self.mode, self.facts, redo=True) is None:
             return None
         nearest = nearest_of(layout.pair, layout.bound)
-        return None if nearest is None or 4 * (nearest.product.size + DEPTH) > self.facts.local_memory else nearest
+        return nearest if nearest is not None and norms_fit(nearest.product.size, self.facts) else None
 
     @property
     def suits(self) -> bool:

@@ -61,15 +61,15 @@ def _difference(term: Node, variable: dict[int, PairInput]) -> Sequence[PairInpu
     return [variable[id(arg)] for arg in inner.args]
 
 
-def norms_of(number: int) -> tuple[str, ...]:
-    """What the launch over norms leaves for distance `number` of a pair: as NORMS."""
-    return tuple(f"{name}_{number}" if number else name for name in NORMS)
+def centre_of(number: int) -> str:
+    """The array of centres of distance `number` of a pair: as the first of NORMS."""
+    return f"{NORMS[0]}_{number}" if number else NORMS[0]
 
 
 @dataclass(frozen=True, eq=False)
 class CentredNorms:
-    """What kernel/pairs/pairwise_norms takes: what norms are made of. metric: what differences are multiplied by, if
-    anything. inputs: all that the numbers are made of. number: which of the pair's distances it is.
+    """What kernels that find a centre take: what norms are made of. metric: what differences are multiplied by, if
+    anything. inputs: all that the numbers are made of.
     """
 
     row: Side
@@ -77,7 +77,6 @@ class CentredNorms:
     metric: Side | None
     inputs: tuple[PairInput, ...]
     narrow: bool
-    number: int = 0
     samples: ClassVar[int] = SAMPLES
 
     def parameters(self) -> list[str]:

@@ -19,9 +19,9 @@ from typing import ClassVar
 from clmapreduce.lowering.pair import PairInput, Role
 from clmapreduce.schemes.common.arrays import parameters_of
 from clmapreduce.schemes.pairs.matrix.parts.products import LongProduct
-from clmapreduce.schemes.pairs.parts.centred import centred
+from clmapreduce.schemes.pairs.parts.centred import CentredNorms
 from clmapreduce.schemes.pairs.parts.computed import Computed
-from clmapreduce.schemes.pairs.parts.sides import Side, inputs_of
+from clmapreduce.schemes.pairs.parts.sides import Side
 
 DEPTH = 16
 """Coordinates that one instruction takes."""
@@ -41,18 +41,36 @@ FINITE = "0x1p100f"
 
 @dataclass(frozen=True, eq=False)
 class OperandPart:
-    """One product's share of a side's operands. number: of the product. side: the numbers. centred: whether a centre is
-    subtracted, and norms are kept beside the scales; in a metric, if there is one. first_step, first_fact: where its
-    steps and facts begin among all.
+    """One product's share of a side's operands. number: of the product. first_step, first_fact: where its steps and
+    facts begin among all.
     """
 
     whole: SideOperands
     number: int
-    side: Side
-    centred: bool
-    metric: Side | None
+    product: LongProduct
     first_step: int
     first_fact: int
+
+    @property
+    def side(self) -> Side:
+        """The numbers."""
+        return self.product.side(self.whole.role)
+
+    @property
+    def centred(self) -> bool:
+        """Whether a centre is subtracted, and norms are kept beside the scales; in a metric, if there is one."""
+        return self.product.distance
+
+    @property
+    def norms(self) -> CentredNorms:
+        """How the centre is found."""
+        product, narrow = self.product, self.whole.narrow
+        return CentredNorms(product.row, product.column, product.metric, product.inputs, narrow)
+
+    @property
+    def inputs(self) -> tuple[PairInput, ...]:
+        """All that the numbers are made of; the centre is made of both sides."""
+        return self.product.inputs if self.centred else self.side.inputs
 
     @property
     def steps(self) -> int:
@@ -80,10 +98,7 @@ class OperandPart:
 
     def coordinate(self, row: str, d: str) -> Computed:
         """A row's number at coordinate d, less the centre."""
-        if not self.centred:
-            return self.side.at(row, d, self.whole.narrow)
-        centre = f"centre{self.number}[{d}]"
-        return centred(self.side, self.metric, row, d, centre, self.whole.narrow)
+        return self.norms.centred(self.side, row, d) if self.centred else self.side.at(row, d, self.whole.narrow)
 
 
 @dataclass(frozen=True, eq=False)
@@ -109,14 +124,13 @@ class SideOperands:
         for k, product in enumerate(self.products):
             last = parts[-1] if parts else None
             step, fact = (last.first_step + last.steps, last.first_fact + last.facts) if last is not None else (0, 0)
-            side = product.side(self.role)
-            parts.append(OperandPart(self, k, side, product.distance, product.metric, step, fact))
+            parts.append(OperandPart(self, k, product, step, fact))
         return tuple(parts)
 
     @property
     def inputs(self) -> tuple[PairInput, ...]:
         """All that the numbers are made of, each once."""
-        return inputs_of(*(side for part in self.parts for side in (part.side, part.metric)))
+        return tuple({id(one): one for part in self.parts for one in part.inputs}.values())
 
     @property
     def steps(self) -> int:
@@ -141,21 +155,36 @@ class SideOperands:
     @property
     def stage(self) -> int:
         """Words of a tile's operands of one step: they lie one behind the other, tile by tile and step by step."""
-        return self.tile // self.lines * self.words
+        return self.operands * self.words
 
     def parameters(self) -> list[str]:
-        """The kernel's parameters for what is read."""
-        names = [f"{name}{part.number}" for part in self.parts if part.centred for name in ("centre", "norms")]
-        return [*parameters_of(self.inputs), *(f"__global const float *restrict {name}" for name in names)]
+        """The kernel's parameters for what is read, and for the centres."""
+        centres = [f"__global float *restrict centre{part.number}" for part in self.parts if part.centred]
+        return [*parameters_of(self.inputs), *(centres if self.of_rows else ())]
 
     @property
     def of_rows(self) -> bool:
         return self.role is Role.ROW
 
-    def word(self, k: int, piece: int) -> str:
-        """Where the word of coordinates 2 k and 2 k + 1 of `line` lies: rows' pieces one behind the other, columns'
-        side by side, so that one load brings both.
+    @property
+    def operands(self) -> int:
+        """Operands of a tile, side by side."""
+        return self.tile // self.lines
+
+    def line(self, word: str) -> str:
+        """C text of the line of an operand to which a word of either piece belongs: rows' words of a piece lie one
+        behind the other, columns' beside those of the other piece, so that one load brings both.
         """
+        return f"{word} / 16 + {word} % 2 * 8" if self.of_rows else f"{word} / 8"
+
+    def pair(self, word: str) -> str:
+        """C text of k, where it is made of coordinates 2 k and 2 k + 1."""
         if self.of_rows:
-            return f"{piece * self.words // 2} + line % 8 * 16 + line / 8 + {k % 4 * 4 + k // 4 * 2}"
-        return f"line * 16 + {k % 4 * 4 + piece * 2 + k // 4}"
+            return f"{word} / 4 % 4 + {word} / 2 % 2 * 4"
+        return f"{word} / 2 % 4 + {word} % 2 * 4"
+
+    def word(self, word: str, piece: int) -> str:
+        """C text of where it lies in the operand."""
+        if self.of_rows:
+            return f"{piece * self.words // 2} + {word}"
+        return f"{word} / 2 * 4 + {word} % 2 + {2 * piece}"

@@ -17,12 +17,15 @@ for (int turn = 0; turn < ${chunk.width}; turn += ${chunk.at_once}) {
 % for n in range(chunk.at_once):
     {
         ${_place(chunk, n)}
-        numbers[${chunk.at("line", f"place % {chunk.width}")}] = v${n};
+        ${of(chunk, "line", f"place % {chunk.width}")} = v${n};
     }
 % endfor
 }
 ${mode.sync()}
 </%def>
+## Number k of a line, and of the item's own line.
+<%def name="of(chunk, line, k)">numbers[(${line}) * ${chunk.pitch} + ${k}]</%def>
+<%def name="own(chunk, k)">${of(chunk, "(int)get_local_id(0)", k)}</%def>
 <%def name="_place(chunk, n)">
 const int place = (turn + ${n}) * ${chunk.lines} + (int)get_local_id(0), line = place / ${chunk.width};
 </%def>

@@ -9,6 +9,14 @@
 <%namespace name="inputs" file="/pairs/inputs.cl.mako"/>
 <%namespace name="chunks" file="/pairs/chunks.cl.mako"/>
 <%namespace name="centre" file="/pairs/centre.cl.mako"/>
+<%!
+def place_of(of_rows, words):
+    """C text of what word number `word` of a piece of an operand is made of, its line and the pair k of coordinates 2 k and 2 k + 1, and of where it lies for the high
+    piece and the low one: rows' words of a piece lie one behind the other, columns' beside those of the other piece, so that one load brings both."""
+    if of_rows:
+        return "word / 16 + word % 2 * 8", "word / 4 % 4 + word / 2 % 2 * 4", "word", f"word + {words // 2}"
+    return "word / 8", "word / 2 % 4 + word % 2 * 4", "word / 2 * 4 + word % 2", "word / 2 * 4 + word % 2 + 2"
+%>
 ## Fills the chunk with the coordinates of one step.
 <%def name="fill(part, step)">
 <% number = part.coordinate("row", "d") %>
@@ -27,12 +35,12 @@ float ${", ".join(f"s{k} = 0" for k in range(8))};
 for (int s = 0; s < ${part.steps}; s++) {
     ${fill(part, "s")}
     for (int k = 0; k < ${chunk.width}; k++) {
-        const float v = fabs(${chunk.own("k")});
+        const float v = fabs(${chunks.own(chunk, "k")});
         most = fmax(most, v);
         all += v;
     }
 % for k in range(chunk.width if part.centred else 0):
-    s${k % 8} += ${chunk.own(k)} * ${chunk.own(k)};
+    s${k % 8} += ${chunks.own(chunk, k)} * ${chunks.own(chunk, k)};
 % endfor
 % if part.steps > 1:
     ${mode.sync()}
@@ -47,7 +55,7 @@ scales[get_local_id(0)] = usable ? as_float(exponent << 23) : 0.0f;
 </%def>
 ## Declares `name`, number k of a row of the chunk times its scale, and its high piece.
 <%def name="scaled(name, line, k)">
-const float ${name} = scales[${line}] > 0 ? scales[${line}] * numbers[${chunk.at(line, k)}] : 0.0f, ${name}h = cmr_half_round_float(${name});
+const float ${name} = scales[${line}] > 0 ? scales[${line}] * ${chunks.of(chunk, line, k)} : 0.0f, ${name}h = cmr_half_round_float(${name});
 </%def>
 ## Counts the numbers of the item's row in the chunk whose pieces lose digits.
 <%def name="count_lost()">
@@ -59,13 +67,16 @@ for (int k = 0; k < ${chunk.width}; k++) {
 ## Opens a loop over the words of one piece of the group's rows in a step: declares `line` and the coordinates 2 `pair` and 2 `pair` + 1 that a word is made of, and where its
 ## two pieces lie.
 <%def name="each_word(part, step)">
-<% words = side.lines * chunk.width // 2 %>
+<%
+words = side.words // 2
+line, pair, high, low = place_of(side.of_rows, side.words)
+%>
 for (int turn = 0; turn < ${chunk.width // 2}; turn++) {
     const int place = turn * ${block} + (int)get_local_id(0), operand = place / ${words}, word = place % ${words};
-    const int line = operand * ${side.lines} + ${side.line("word")}, pair = ${side.pair("word")};
+    const int line = operand * ${side.lines} + ${line}, pair = ${pair};
     const idx number = first / ${side.lines} + operand, tile = number / ${side.operands};
     const size_t at_operand = ((size_t)tile * ${side.steps} + ${part.first_step} + ${step}) * ${side.stage} + (size_t)(number % ${side.operands}) * ${side.words};
-    const size_t high = at_operand + ${side.word("word", 0)}, low = at_operand + ${side.word("word", 1)};
+    const size_t high = at_operand + ${high}, low = at_operand + ${low};
     if (number * ${side.lines} < padded) { ${caller.body()} }
 }
 </%def>

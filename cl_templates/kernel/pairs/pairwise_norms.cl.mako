@@ -27,7 +27,7 @@ ${mode.open_kernel("cmr_pairwise_norms", norms.parameters() + ["__global float *
             if (row < rows) { ${set_centred(norms.row, "row")} } else { ${set_centred(norms.column, "column")} }
         </%chunks:fill>
 % for k in range(chunk.width):
-        s${k % 8} += ${chunk.own(k)} * ${chunk.own(k)};
+        s${k % 8} += ${chunks.own(chunk, k)} * ${chunks.own(chunk, k)};
 % endfor
         ${mode.sync()}
     }

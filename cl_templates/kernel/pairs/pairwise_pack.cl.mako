@@ -16,7 +16,7 @@ ${mode.open_kernel("cmr_pairwise_pack", parameters([variable]) + [f"__global {ki
             v = ${element(variable, f"min((idx)(first + line), (idx)(count - 1)) * {variable.dim} + d")};
         </%chunks:fill>
         if (at < padded) {
-            for (int k = 0, d = s * ${chunk.width}; k < ${chunk.width} && d < ${depth}; k++, d++) packed[(size_t)d * padded + at] = ${chunk.own("k")};
+            for (int k = 0, d = s * ${chunk.width}; k < ${chunk.width} && d < ${depth}; k++, d++) packed[(size_t)d * padded + at] = ${chunks.own(chunk, "k")};
         }
         ${mode.sync()}
     }

@@ -23,16 +23,13 @@ class Chunk:
 
     @property
     def array(self) -> LocalArray:
-        """The array in local memory. A line has one number more: equal coordinates are in different banks."""
-        return LocalArray("numbers", self.kind, self.lines * (self.width + 1))
+        """The array in local memory."""
+        return LocalArray("numbers", self.kind, self.lines * self.pitch)
 
-    def at(self, line: str, k: str) -> str:
-        """C text of where number k of a line lies."""
-        return f"({line}) * {self.width + 1} + {k}"
-
-    def own(self, k: str) -> str:
-        """C text of number k of the item's own line."""
-        return f"numbers[{self.at('(int)get_local_id(0)', k)}]"
+    @property
+    def pitch(self) -> int:
+        """Numbers from one line to the next: one more than it has, so that equal coordinates are in different banks."""
+        return self.width + 1
 
     def turns(self, size: int) -> int:
         """How many chunks hold so many coordinates."""

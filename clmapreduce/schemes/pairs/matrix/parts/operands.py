@@ -170,21 +170,3 @@ class SideOperands:
     def operands(self) -> int:
         """Operands of a tile, side by side."""
         return self.tile // self.lines
-
-    def line(self, word: str) -> str:
-        """C text of the line of an operand to which a word of either piece belongs: rows' words of a piece lie one
-        behind the other, columns' beside those of the other piece, so that one load brings both.
-        """
-        return f"{word} / 16 + {word} % 2 * 8" if self.of_rows else f"{word} / 8"
-
-    def pair(self, word: str) -> str:
-        """C text of k, where it is made of coordinates 2 k and 2 k + 1."""
-        if self.of_rows:
-            return f"{word} / 4 % 4 + {word} / 2 % 2 * 4"
-        return f"{word} / 2 % 4 + {word} % 2 * 4"
-
-    def word(self, word: str, piece: int) -> str:
-        """C text of where it lies in the operand."""
-        if self.of_rows:
-            return f"{piece * self.words // 2} + {word}"
-        return f"{word} / 2 * 4 + {word} % 2 + {2 * piece}"

@@ -20,6 +20,7 @@ from clmapreduce.lowering.lower import (
 )
 from clmapreduce.lowering.pair import Pair, PairInput, Role
 from clmapreduce.lowering.side_values import put_aside
+from clmapreduce.planning.few_columns import LONGEST
 from clmapreduce.planning.long_weights import long_weights
 from clmapreduce.planning.passes import (
     Concatenated,
@@ -112,7 +113,10 @@ def _over_pairs(form: PairRequest, inputs: dict[Variable, PairInput]) -> Passes:
         looped = None
         if _has_looped(pair):
             looped = lower_looped(form.formula, form.weight, inputs, bound.scale, exact=exact)
-        one = OnePass(pair, bound, short=short, looped=looped)
+        terms = partial(
+            lower_scalars, form.formula, form.weight, inputs, LONGEST, bound.scale, exact=form.options.exact
+        )
+        one = OnePass(pair, bound, short=short, looped=looped, terms=terms if pair.contractions else None)
         return one if passes is None else OneOrTwoPasses(one, passes)
     parts = tuple(_linear(form, part, inputs) for part in split_at_long(form.formula, UNROLLED))
     return parts[0] if len(parts) == 1 else Concatenated(parts)
@@ -159,7 +163,9 @@ def _linear(form: PairRequest, formula: Vector, inputs: dict[Variable, PairInput
     width = 1 if pair.expansion is not None else formula.dim  # every number of a long value is a sum of its own
     bound = form.reduction.bind(form.dtype, width, 0, form.index, form.options)
     looped = lower_looped(formula, None, inputs, linear=True, exact=exact) if _has_looped(pair) else None
-    return OnePass(pair, bound, _wide(form, formula, inputs), _short(form, pair, formula, inputs), looped)
+    terms = partial(lower_scalars, formula, None, inputs, LONGEST, linear=True, exact=exact)
+    wide, short = _wide(form, formula, inputs), _short(form, pair, formula, inputs)
+    return OnePass(pair, bound, wide, short, looped, terms if pair.contractions else None)
 
 
 def _short(form: PairRequest, pair: Pair, formula: Vector, inputs: dict[Variable, PairInput]) -> Pair | None:

@@ -16,6 +16,7 @@ from clmapreduce.lowering.approximations.separated import separated_pair, waves_
 from clmapreduce.lowering.pair import Pair, PairInput, Role
 from clmapreduce.modes import ComputeMode
 from clmapreduce.plan import Facts, Plan
+from clmapreduce.planning.few_columns import keeps_rows
 from clmapreduce.planning.mode import choose_few
 from clmapreduce.reductions.pairs.base import PairBound, PairOutput
 from clmapreduce.schemes.pairs.boxes import Box, PairWork, pair_box
@@ -79,7 +80,8 @@ class Passes(ABC):
 @dataclass(frozen=True, eq=False)
 class OnePass(Passes):
     """A pair with its operator. wide: the same for a vector of a few numbers as if it were a long one. short: the pair
-    with the terms of sums that it walks. looped: with every sum over coordinates as a loop.
+    with the terms of sums that it walks. looped: with every sum over coordinates as a loop. terms: gives the pair with
+    the terms of all sums.
     """
 
     pair: Pair
@@ -87,10 +89,16 @@ class OnePass(Passes):
     wide: OnePass | None = None
     short: Pair | None = None
     looped: Pair | None = None
+    terms: Callable[[], Pair] | None = None
 
     @property
     def main(self) -> OnePass:
         return self
+
+    @cached_property
+    def _whole(self) -> Pair:
+        """The pair with the terms of all sums."""
+        return self.pair if self.terms is None else self.terms()
 
     @cached_property
     def _apart(self) -> Pair:
@@ -112,6 +120,9 @@ class OnePass(Passes):
 
     def plan(self, setting: Setting, outputs: tuple[DType, ...]) -> Plan:
         domain, mode, facts = setting.domain, setting.mode, setting.facts
+        rows = setting.box is None or type(setting.box) is Rows.box_type
+        if rows and self.terms is not None and keeps_rows(self.pair, self.bound, domain, mode, facts):
+            return self._by_rows(setting, outputs)
         shared = not domain.scattered and self.pair.expansion is None and choose_few(domain, self.bound, mode, facts)
         wide, backend = None if shared else self.wide, setting.backend
         long = PairProblem(wide.pair, wide.bound, outputs, backend=backend, short=wide.short) if wide else None
@@ -133,6 +144,16 @@ class OnePass(Passes):
         if not pays_cells(plan, looped, problem, domain, facts):
             return plan
         return plan_cells(plan, looped, problem, domain, mode, facts)
+
+
+    def _by_rows(self, setting: Setting, outputs: tuple[DType, ...]) -> Plan:
+        """The plan where an item keeps all coordinates of a row."""
+        domain, mode, facts = setting.domain, setting.mode, replace(setting.facts, matrix_units=False)
+        problem = PairProblem(self._whole, self.bound, outputs, backend=setting.backend)
+        scheme, box = choose(problem, domain, mode, facts, setting.box)
+        plan = scheme.plan(box)
+        plan = replace(plan, why=f"{plan.why}; an item keeps all coordinates of a row, as columns are few")
+        return plan if setting.look is None else setting.look(plan, problem, domain, mode, facts)
 
 
 @dataclass(frozen=True, eq=False)

@@ -44,7 +44,8 @@ def units_everywhere(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
         return box and boxes[-1]
 
     monkeypatch.setattr(MatrixScheme, "default", with_units)
-    monkeypatch.setattr(matrix_boxes, "MANY_PAIRS", 0)
+    for name in ("MANY_PAIRS", "FILTERED_COLUMNS", "FILTERED_KEPT"):
+        monkeypatch.setattr(matrix_boxes, name, 0)
     return boxes
 
 

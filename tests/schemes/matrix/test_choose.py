@@ -145,6 +145,25 @@ def test_more_columns_are_looked_at_where_more_are_kept(kept: int, sample: int) 
     assert isinstance(box, MatrixBox) and box.sample == sample
 
 
+def test_many_rows_of_few_columns_are_left_to_the_formula() -> None:
+    """What is prepared for a row, or kept by items that share it, must pay."""
+    cases = (
+        (GAUSS.format(3), "Sum", {}, 399, 400), (GAUSS.format(10), "Sum", {}, 255, 256),
+        (GAUSS.format(3) + "*Vj(2,10)", "Sum", {}, 399, 400), ("SqDist(Vi(0,3),Vj(1,3))", "ArgMin", {}, 5119, 5120),
+        ("SqDist(Vi(0,3),Vj(1,3))", "ArgKMin", {"k": 10}, 14335, 14336),
+    )  # fmt: skip
+    for text, op, options, few, many in cases:
+        layout = layout_of(text, op, **options)
+        kinds = [type(choice(layout, columns=columns)) for columns in (few, many)]
+        assert kinds[0] is PairBox and kinds[1] in (MatrixBox, MatrixWideBox), (text, op)
+    layout = layout_of(GAUSS.format(3))
+    assert [type(choice(layout, rows, 300)) for rows in (65535, 65536)] == [MatrixBox, PairBox]
+    for width, columns, wide in ((10, 399, False), (10, 400, True), (12, 100, False), (13, 100, True)):
+        setting = Setting(Pairwise(10**5, columns, 1, 10**7), PARALLEL, NEW)
+        plan = passes_of(form_of(f"{GAUSS.format(3)}*Vj(2,{width})")).plan(setting, (np.dtype("f4"),))
+        assert any("matrix_wide" in stage.spec.template for stage in plan.stages) == wide, (width, columns)
+
+
 def test_few_exponents_beside_tests_are_left_to_rows() -> None:
     for function in ("Cos(Vi(0,{0})|Vj(1,{0}))", "Log(1+{1})", "Powf(1+{1},Pm(3,1))"):
         for dim, few in ((3, False), (4, False), (6, True)):

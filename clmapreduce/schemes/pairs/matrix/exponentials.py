@@ -19,12 +19,12 @@ from clmapreduce.plan import Arguments, Facts, LocalArray, Plan, Stage, where_ma
 from clmapreduce.schemes.common.kernel_data import KernelText, Target
 from clmapreduce.schemes.common.local_arrays import PADDING, bytes_of, shrink_to_fit
 from clmapreduce.schemes.pairs.fallback import Launches, Unfinished
-from clmapreduce.schemes.pairs.matrix.boxes import whole_tiles
+from clmapreduce.schemes.pairs.matrix.boxes import FEWEST_COLUMNS, whole_tiles
 from clmapreduce.schemes.pairs.matrix.exponential_numbers import ExponentialNumbers
 from clmapreduce.schemes.pairs.matrix.few import factoring_of
 from clmapreduce.schemes.pairs.matrix.fine import COLUMNS, is_worth_it
 from clmapreduce.schemes.pairs.matrix.matrix_kernel import MatrixKernel
-from clmapreduce.schemes.pairs.matrix.parts.halves import DEPTH, HalfOperands, OperandPieces
+from clmapreduce.schemes.pairs.matrix.parts.halves import DEPTH, HalfOperands, steps_of
 from clmapreduce.schemes.pairs.matrix.parts.scaled_halves import LiftedOperands, is_power
 from clmapreduce.schemes.pairs.matrix.scheme import MATRIX_LIMITS, MatrixScheme
 from clmapreduce.schemes.pairs.matrix.weighted.again import WeightedAgain
@@ -38,6 +38,10 @@ from clmapreduce.schemes.pairs.problem import PairProblem, places
 PACKED, REDO = "packed0", "redo0"
 """The weights, as operands; which groups gave up."""
 
+LIGHT = 12
+"""Weights up to which few columns do not pay. An H200, 10⁶ rows, ten weights, D = 3, ms: 100 columns 0.17, by the
+formula 0.095; 300 0.32 and 0.25, in a unit cube 0.28 and 0.26; 1,000 0.88 and 0.80, in a unit cube 0.56 and 0.80.
+"""
 SHORTEST = 7
 """Numbers of a vector that is better taken as a long one."""
 MOST_WALKED = 64
@@ -274,6 +278,8 @@ class Exponentials(MatrixScheme[MatrixWideBox]):
         torn = self.layout.wide is not None and self.domain.interval < SHORT
         if pair.expansion is None:
             return False
+        if pair.expansion.size <= LIGHT and self.meets_few(FEWEST_COLUMNS):
+            return False
         if pair.contractions and (pair.expansion.size > MOST_WALKED or not self._fine_pays):
             return False
         return pair.expansion.size >= SHORTEST and not torn
@@ -287,8 +293,7 @@ class Exponentials(MatrixScheme[MatrixWideBox]):
         expansion = self.long_form.pair.expansion
         if expansion is None or self.factoring is None:
             return None
-        steps = sum(OperandPieces(len(product.rows)).steps for product in self.factoring.products)
-        box = matrix_wide_box(expansion.size, steps, self.domain.padded())
+        box = matrix_wide_box(expansion.size, steps_of(self.factoring), self.domain.padded())
         return replace(box, fine=int(self._fine_pays))
 
     def fits(self, box: MatrixWideBox) -> bool:

@@ -23,6 +23,7 @@ from clmapreduce.schemes.pairs.matrix.boxes import (
     FEW_TERMS,
     FINE_REGISTERS,
     MatrixBox,
+    fewest_columns,
     filter_box,
     matrix_box,
     whole_tiles,
@@ -39,7 +40,7 @@ from clmapreduce.schemes.pairs.matrix.fine import (
 )
 from clmapreduce.schemes.pairs.matrix.matrix_kernel import MatrixKernel
 from clmapreduce.schemes.pairs.matrix.parts.fine_halves import FineOperands
-from clmapreduce.schemes.pairs.matrix.parts.halves import HalfOperands, OperandPieces
+from clmapreduce.schemes.pairs.matrix.parts.halves import HalfOperands, steps_of
 from clmapreduce.schemes.pairs.matrix.scheme import MATRIX_LIMITS, MatrixScheme
 from clmapreduce.schemes.pairs.matrix.thresholds import Sample, sample_of
 from clmapreduce.schemes.pairs.merge import targets_of
@@ -325,6 +326,8 @@ class FewNumbers(MatrixScheme[MatrixBox]):
         pair, side = self.layout.pair, self.layout.bound.side
         if pair.expansion is not None:
             return False
+        if self.factoring is not None and self.meets_few(fewest_columns(steps_of(self.factoring))):
+            return False
         if pair.contractions:
             if side or not self._fine_pays or len(self.layout.bound.components) > MOST_SUMS:
                 return False
@@ -355,8 +358,7 @@ class FewNumbers(MatrixScheme[MatrixBox]):
     def box(self) -> MatrixBox | None:
         if self.factoring is None:
             return None
-        bound, products = self.layout.bound, self.factoring.products
-        steps = sum(OperandPieces(len(product.rows)).steps for product in products)
+        bound, steps = self.layout.bound, steps_of(self.factoring)
         rows, columns, padded = self.domain.rows * self.domain.batch, self.domain.columns, self.domain.padded()
         if bound.side:
             return filter_box(steps, bound.capacity, rows, columns, padded)

@@ -14,6 +14,10 @@ MATRIX_LIMITS: Limits = {"block": (64, 256), "blocks": (1, 4), "share": (0, 16),
 """Of boxes of few numbers a vector."""
 
 
+MANY_ROWS = 65536
+"""Rows from which on it counts what is prepared for each of them."""
+
+
 class MatrixScheme(PairScheme[B]):
     """Where the device has no matrix units, kernels compute the same by other instructions, slowly: for tests."""
 
@@ -26,6 +30,11 @@ class MatrixScheme(PairScheme[B]):
     def short_form(self) -> PairProblem:
         """The problem with the terms of sums that are else walked, where they are few enough."""
         return self.layout.shortened
+
+    def meets_few(self, columns: int) -> bool:
+        """Whether many rows meet fewer columns than so many."""
+        domain = self.domain
+        return not domain.scattered and domain.rows * domain.batch >= MANY_ROWS and domain.columns < columns
 
     @property
     @abstractmethod

@@ -99,6 +99,11 @@ class OperandPieces:
         return filled([*own, *addends("n0", "n1", "n2"), *lift], self.steps)
 
 
+def steps_of(factoring: Factoring) -> int:
+    """Instructions for the products of 16 rows and 8 columns."""
+    return sum(OperandPieces(len(product.rows)).steps for product in factoring.products)
+
+
 def addends(*pieces: str) -> list[tuple[str, str]]:
     """What pieces of a row's addend meet, and what those of a column's do."""
     return [(piece, ONE) for piece in pieces] + [(ONE, piece) for piece in pieces]

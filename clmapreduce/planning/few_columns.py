@@ -10,13 +10,16 @@ from clmapreduce.lowering.pair import Pair
 from clmapreduce.modes import ComputeMode
 from clmapreduce.plan import Facts
 from clmapreduce.reductions.pairs.base import PairBound
+from clmapreduce.schemes.pairs.matrix.parts.products import long_products
 
 FEWEST_ROWS = 16384
 """Rows that fill a GPU with an item each."""
 PREPARED, SAVED = 10_000, 26
-"""Operations in which tiles and matrix units prepare a row, and in which they compute a pair. An H200, 10⁵ rows, ms by
-tiles and by rows of an item: the least distance to 100 points with D = 20 0.060 and 0.030, D = 50 0.100 and 0.074, to
-1,000 points 0.22 and 0.17, 0.48 and 0.52.
+"""Operations in which matrix units prepare a row, and in which they compute a pair."""
+TILED = 25_000
+"""Columns times coordinates up to which tiles take longer. An H200, 10⁵ rows, the least distance, ms by tiles and by
+rows of an item: to 100 points with D = 20 0.060 and 0.030, D = 50 0.100 and 0.074, D = 100 0.17 and 0.13; to 1,000
+points 0.22 and 0.17, 0.48 and 0.52, 0.91 and 1.05.
 """
 ORDERED_COLUMNS, MOST_KEPT = 2048, 128
 """Columns up to which this holds where values are put in order, and numbers of a row that registers hold then. The 10
@@ -40,4 +43,6 @@ def keeps_rows(pair: Pair, bound: PairBound, domain: Pairwise, mode: ComputeMode
     if bound.one_by_one:
         kept = coordinates + len(bound.components)
         return domain.columns <= ORDERED_COLUMNS and kept <= MOST_KEPT
-    return domain.columns * (2 * coordinates - SAVED) <= PREPARED
+    if facts.matrix_units and bound.smooth and long_products(pair, bound):
+        return domain.columns * (2 * coordinates - SAVED) <= PREPARED
+    return domain.columns * coordinates <= TILED

@@ -34,6 +34,12 @@ def test_which_problems_are_walked_so() -> None:
     for dim, few, many in ((17, 1250, 1251), (25, 416, 417), (50, 135, 136), (100, 57, 58)):
         text = DISTANCE.format(dim) + "*Vj(2,1)"
         assert [is_kept(text, columns) for columns in (few, many)] == [True, False], dim
+    for text, op, facts in (
+        (DISTANCE, "ArgMin", NVIDIA), ("Sum(Abs(Vi(0,{0})-Vj(1,{0})))*Vj(2,1)", "Sum", NVIDIA),
+        (DISTANCE + "*Vj(2,1)", "Sum", FACTS["small"]),
+    ):  # fmt: skip
+        kept = [is_kept(text.format(50), columns, op, facts=facts) for columns in (500, 501)]
+        assert kept == [True, False], (text, op)
     for text, op, options in (
         (DISTANCE, "ArgKMin", {"k": 10}), (INNER, "ArgKMin", {"k": 20}), ("Norm2(Vi(0,{0})-Vj(1,{0}))", "KMin", {"k": 3})
     ):  # fmt: skip

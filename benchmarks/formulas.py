@@ -117,6 +117,13 @@ FORMULAS = {
     },
     "Gaussian, few rows": Formula(f"{GAUSS}*b", points=(0.01, 10)),
     "Gaussian, few columns": Formula(f"{GAUSS}*b", points=(10, 0.01)),
+    "Gaussian, D = 50, few columns": Formula(f"{GAUSS}*b", 50, points=(10, 0.001)),
+    "‖x−y‖, D = 25, few columns": Formula("Norm2(x-y)*b", 25, points=(10, 0.001)),
+    "least ‖x−y‖₁, D = 17, few columns": Formula("Sum(Abs(x-y))", 17, op="ArgMin", points=(10, 0.001)),
+    **{
+        f"nearest 10, D = {dim}, few columns": Formula(FAR, dim, op="ArgKMin", kept=10, points=(10, 0.01))
+        for dim in (3, 20, 50)
+    },
     "Gaussian, a tenth": Formula(f"{GAUSS}*b", points=(0.1, 0.1)),
     **{
         f"{name}, float64": Formula(text, dtype="f8", points=(0.2, 0.2))

@@ -1,7 +1,7 @@
 ## cmr_pairwise_operands: rows (or columns) of long vectors as operands of matrix instructions, for cmr_pairwise_matrix_long.
-##   Every group finds the centre for itself, the same bits everywhere. An item measures one row, which gives its scale; then the items of a group write all its words, step by step, in the order in which they lie. After
-##   the last row the last one is repeated; after the last coordinate come zeros.
-##   in…  [batch][count][dim]      centre [batch][steps of depth], padded with 0, for every distance, from the rows' launch      rows, columns  in one element of the batch      facts [batch][padded]  of every product the norm, for distances, or what bounds it, or how many numbers have lost digits; and what undoes the scale
+##   Every group finds the centre for itself, the same bits everywhere. An item measures one row, which gives its scale. Then the items of a group write the words of
+##   its rows, step by step, in the order in which they lie. After the last row the last one is repeated; after the last coordinate come zeros.
+##   in…  what the numbers and the centre are made of      centre [batch][steps of depth], padded with 0, for every distance, from the rows' launch      rows, columns  in one element of the batch      facts [batch][padded]  of every product the norm, for distances, or what bounds it, or how many numbers have lost digits; and what undoes the scale
 ##   operands [batch][tile][step][block of 16 rows, or 8 columns]  words of both pieces      count, padded  rows, and as whole tiles      blocks  groups per element of the batch
 ##   any_redo  set to 0, if `clears`
 ##   Local memory: a chunk of coordinates, as deep as a step; the rows' scales; a centre. Barriers: 4 per step, and 1 per centre.

@@ -21,7 +21,7 @@ from clmapreduce.schemes.pairs.boxes import TileBox, tile_box, tile_box_of
 from clmapreduce.schemes.pairs.fallback import FallbackLaunches, Launches, Unfinished
 from clmapreduce.schemes.pairs.merge import targets_of
 from clmapreduce.schemes.pairs.parts.centred import NORMS, CentredNorms, Distance, distance_of
-from clmapreduce.schemes.pairs.parts.chunks import Chunk
+from clmapreduce.schemes.pairs.parts.chunks import CENTRED_AT_ONCE, Chunk, lines_that_fit
 from clmapreduce.schemes.pairs.parts.pair_formulas import PairText
 from clmapreduce.schemes.pairs.parts.pair_kernel import PairKernel
 from clmapreduce.schemes.pairs.parts.sides import coordinates_of
@@ -118,7 +118,7 @@ class NormsKernel(KernelText):
     @property
     def chunk(self) -> Chunk:
         """The coordinates at hand."""
-        return Chunk("float", self.block, 8)
+        return Chunk("float", self.block, CENTRED_AT_ONCE)
 
     @property
     def arrays(self) -> tuple[LocalArray, ...]:
@@ -198,9 +198,10 @@ class _Tiling:
 
     def pack_stage(self, variable: PairInput, target: str) -> Stage:
         """The launch that packs one input."""
-        domain, block, padded = self.domain, self.box.block, self._padded(variable)
-        blocks, batch = -(-padded // block), self.domain.batch if variable.rank else 1
-        kind, narrow = c_name(self.layout.pair.dtype), domain.narrow
+        domain, padded, kind = self.domain, self._padded(variable), c_name(self.layout.pair.dtype)
+        block = lines_that_fit(kind, self.box.block, self.facts.local_memory)
+        blocks, batch = -(-padded // block), domain.batch if variable.rank else 1
+        narrow = domain.narrow
         spec = PackText(Target.of(self.mode, self.facts, narrow), variable, kind, block, self.tiles.padded(variable))
         count = domain.rows if variable.role is Role.ROW else domain.columns
         arguments: Arguments = (variable.name, target, ("idx", count), ("idx", padded), ("idx", blocks))

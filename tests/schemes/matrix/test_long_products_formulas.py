@@ -12,6 +12,7 @@ from support.pair_plans import layout_of, pair_plan
 from support.plans import FACTS, PARALLEL, SEQUENTIAL, source_of
 
 import clmapreduce as cm
+from cl_templates.loader import _lookup
 from clmapreduce.lowering.pair import Role
 from clmapreduce.pairwise.call import PairCall
 from clmapreduce.reductions.pairs import PAIR_REDUCTIONS
@@ -120,8 +121,14 @@ def test_slopes_are_those_of_exponents(text: str, op: str, count: int | None) ->
 
 
 @pytest.mark.parametrize("role", [Role.ROW, Role.COLUMN])
-def test_steps_of_a_side(role: Role) -> None:
+def test_words_fill_an_operand(role: Role) -> None:
     side = SideOperands(role, products_of(layout_of(f"SqDist(Vi(0,{DIM}),Vj(1,{DIM}))"), PARALLEL, FACTS["nvidia"]), 64, True)
+    place_of = _lookup.get_template("kernel/matrix/pairwise_operands.cl.mako").module.place_of
+    line, pair, *places = (text.replace("/", "//") for text in place_of(side.of_rows, side.words))
+    halves = [{"word": word} for word in range(side.words // 2)]
+    assert sorted(eval(text, half) for text in places for half in halves) == list(range(side.words))
+    numbers = {(eval(line, half), eval(pair, half)) for half in halves}
+    assert numbers == {(at, k) for at in range(side.lines) for k in range(8)}
     assert side.steps == 3 and side.stage == 64 * 16
 
 

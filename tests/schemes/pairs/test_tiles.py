@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import pytest
+from support.pair_plans import layout_of, pair_plan
+from support.plans import FACTS, PARALLEL
 
 import clmapreduce as cm
 from clmapreduce.calls.options import Options
@@ -45,6 +48,17 @@ def dense(name: str, squares: Any, weights: Any) -> Any:
     if name == "ArgMin":
         return squares.argmin(1)[:, None]
     return np.argsort(squares, axis=1, kind="stable")[:, :5]
+
+
+@pytest.mark.parametrize("code", ["f4", "f8"])
+@pytest.mark.parametrize("local_memory", [16 << 10, 32 << 10, 48 << 10])
+def test_launches_fit_any_local_memory(code: str, local_memory: int) -> None:
+    """Groups that pack rows have fewer items where their coordinates would not fit."""
+    facts = replace(FACTS["nvidia"], matrix_units=False, local_memory=local_memory)
+    layout = layout_of("SqDist(Vi(0,40),Vj(1,40))*Vj(2,1)", code=code)
+    plan = pair_plan(layout, 10**5, 10**5, PARALLEL, facts)
+    assert "kernel/pairs/pairwise_pack" in [stage.spec.template for stage in plan.stages]
+    assert all(stage.spec.local_bytes <= local_memory for stage in plan.stages)
 
 
 def distances(x: Any, y: Any) -> Any:

@@ -9,6 +9,12 @@ from typing import ClassVar
 
 from clmapreduce.plan import LocalArray
 
+CENTRED_AT_ONCE = 8
+"""Numbers that an item fetches at once where a centre is subtracted. An H200, a million rows of 200 numbers, ms: 0.92,
+with 16 of them 1.29; without a centre 1.00, and 0.87.
+"""
+FEWEST_LINES = 32
+
 
 @dataclass(frozen=True)
 class Chunk:
@@ -34,3 +40,10 @@ class Chunk:
     def turns(self, size: int) -> int:
         """How many chunks hold so many coordinates."""
         return -(-size // self.width)
+
+
+def lines_that_fit(kind: str, lines: int, local_memory: int) -> int:
+    """So many lines, a power of two, or fewer, that two groups have their chunks in local memory."""
+    while lines > FEWEST_LINES and 2 * Chunk(kind, lines).array.nbytes > local_memory:
+        lines //= 2
+    return lines
